@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from memci.engine.hosting.status import Status
     from memci.engine.hosting.streaming import Stream
     from memci.engine.hosting.syncing import Synced
+    from memci.engine.hosting.transcript import Said, Variant
     from memci.engine.reading.explain import Explanation
     from memci.engine.reading.searching import Hit
     from memci.engine.session import Session
@@ -128,6 +129,7 @@ __all__ = [
     "QuotaError",
     "Recall",
     "Report",
+    "Said",
     "SandboxError",
     "Segment",
     "Session",
@@ -145,6 +147,7 @@ __all__ = [
     "ToolNotFoundError",
     "UnavailableError",
     "Usage",
+    "Variant",
     "Window",
     "WindowMade",
     "Zone",
@@ -174,6 +177,7 @@ _MODULES = {
     "memci.engine.hosting.status": ("Status",),
     "memci.engine.hosting.streaming": ("Stream",),
     "memci.engine.hosting.syncing": ("Synced",),
+    "memci.engine.hosting.transcript": ("Said", "Variant"),
     "memci.engine.reading.searching": ("Hit",),
     "memci.engine.session": ("Session",),
     "memci.engine.settings.config": ("Config",),

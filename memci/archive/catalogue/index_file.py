@@ -20,7 +20,7 @@ with loading("sqlite3"):
     import sqlite3
 
 # Raise it with every change of the tables, or of what they hold: ``search.page_text``, ``indexing.entry_text``.
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 
 # Texts are there once: the full-text index keeps none, and says which words stand where (in ``term``).
 _SCHEMA = """
@@ -55,6 +55,7 @@ CREATE TABLE checkpoint (
     seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, label TEXT NOT NULL, kind TEXT NOT NULL, turn INTEGER NOT NULL,
     at TEXT NOT NULL
 ) STRICT;
+CREATE TABLE annotation (seq INTEGER, name TEXT, value TEXT, PRIMARY KEY (seq, name)) STRICT, WITHOUT ROWID;
 CREATE VIRTUAL TABLE search USING fts5 (user, page, contents, content = '', tokenize = 'ascii');
 CREATE VIRTUAL TABLE term USING fts5vocab (search, instance);
 INSERT INTO search (search, rank) VALUES ('automerge', 8);  -- parts that are merged at once: more are written less often

@@ -1,6 +1,6 @@
 """Changes of a page index, within one transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -73,6 +73,12 @@ class IndexWriter:
         if keep is not None:
             oldest = "SELECT seq FROM checkpoint WHERE kind = ? ORDER BY seq DESC LIMIT -1 OFFSET ?"
             self._db.run(f"DELETE FROM checkpoint WHERE seq IN ({oldest})", CheckpointKind.AUTO.value, keep)  # noqa: S608 (text above)
+
+    def annotate(self, seq: int, values: Mapping[str, str | None]) -> None:
+        """Say something of a message by names, as JSON; ``None`` takes it away."""
+        self._db.run_many("DELETE FROM annotation WHERE seq = ? AND name = ?", [(seq, name) for name in values])
+        rows = [(seq, name, value) for name, value in values.items() if value is not None]
+        self._db.run_many("INSERT INTO annotation VALUES (?, ?, ?)", rows)
 
     def put_page(self, facts: PageFacts) -> None:
         """Add a page, or replace the facts of one; a page added later counts as younger in search, a note as older than all."""

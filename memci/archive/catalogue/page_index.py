@@ -33,6 +33,7 @@ _ALL_ROWS = (
     "SELECT key, seq FROM key ORDER BY key, seq",
     "SELECT call_id, seq, page FROM call ORDER BY seq, call_id",
     f"{_CHECKPOINTS} ORDER BY seq",
+    "SELECT seq, name, value FROM annotation ORDER BY seq, name",
     f"SELECT term, doc, col, offset FROM term WHERE doc IN (SELECT id FROM page WHERE {_COMPLETE})",  # noqa: S608 (text above)
 )
 _MOST = (1 << 63) - 1  # the largest integer that the database holds
@@ -186,6 +187,15 @@ class PageIndex:
     def find_key(self, key: str) -> list[int]:
         """Return the sequence numbers of the entries that were appended under an idempotency key, in order."""
         return [seq for (seq,) in self._db().run("SELECT seq FROM key WHERE key = ? ORDER BY seq", key)]
+
+    def annotations(self, seqs: Sequence[int]) -> dict[int, dict[str, str]]:
+        """Return what is said of messages, as JSON by name, by the sequence numbers of those of which something is."""
+        found: dict[int, dict[str, str]] = {}
+        for seq, name, value in self._db().chosen(
+            "SELECT seq, name, value FROM annotation WHERE seq IN", seqs, "ORDER BY seq, name"
+        ):
+            found.setdefault(seq, {})[name] = value
+        return found
 
     def entry_seqs(self, page: str) -> list[int]:
         """Return the sequence numbers of a page's entries, in the order of their positions."""

@@ -41,16 +41,21 @@ def restore_checkpoint(core: Core, checkpoint_id: object) -> Checkpoint:
     if found is None:
         message = f"there is no checkpoint {shown(checkpoint_id)}: checkpoints() lists those that there are"
         raise InvalidIdError(message, value=checkpoint_id)
+    return go_back(core, found.seq, found.id)
+
+
+def go_back(core: Core, target: int, checkpoint: str) -> Checkpoint:
+    """Go on from an event, at which there was a *checkpoint*, empty for none; see ``restore_checkpoint``."""
     before, at = core.state.seq, core.now()
-    recovery = _made(core.state, f"before going back to {found.id}", CheckpointKind.RECOVERY, at)
-    state = core.state_at(found.seq)
-    summarizing.keep(core, state, found.seq)
+    recovery = _made(core.state, f"before going back to {checkpoint or f'event {target}'}", CheckpointKind.RECOVERY, at)
+    state = core.state_at(target)
+    summarizing.keep(core, state, target)
     then = state_codec.to_mapping(state)
-    core.commit([recovery, CheckpointRestored(checkpoint=found.id, target=found.seq, state=then, at=at)])
+    core.commit([recovery, CheckpointRestored(checkpoint=checkpoint, target=target, state=then, at=at)])
     made = checkpoint_of(recovery, core.state.seq - 1)
     core.catch_up()
     # It is committed: who writes now comes after it, and nothing of it is done again.
-    core.run(lambda core: _put_files_back(core, found.seq, before), "retry")
+    core.run(lambda core: _put_files_back(core, target, before), "retry")
     core.run(Core.configure, "retry")
     return made
 

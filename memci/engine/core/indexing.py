@@ -36,6 +36,7 @@ INDEX_AHEAD = 384  # after which it follows before somebody asks, in place: most
 _SHORT_STEP = 128  # records that are indexed with the session's lock
 _PART_BYTES = 8 << 20  # of the records that are held without it
 
+_LASTING = (events.CheckpointMade.kind, events.MessageAnnotated.kind)  # are known whatever was gone back to
 _OF_ENTRIES = tuple(name for name in CATALOGUED if name not in ("index", "summary", "lines"))
 
 
@@ -158,7 +159,7 @@ def advance(index: "PageIndex", journal: "Journal | _Part", state: "State | _Par
         last = min([known + most, state.seq, *ends]) if detour is None else detour
         record = None
         for record in journal.read(known, last):
-            if detour is None or record.kind == events.CheckpointMade.kind:
+            if detour is None or record.kind in _LASTING:
                 try:
                     _project(from_record(record), record.seq, writer, state.wire)
                 except PageNotFoundError as error:  # the page was written by an event before
@@ -205,6 +206,8 @@ def _project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> Non
             _open_page(writer, index, turn, seq, name or "")
         case events.Rewound(page=index, position=position):
             writer.drop_from(index, position)
+        case events.MessageAnnotated(entry_seq=entry_seq, values=values):
+            writer.annotate(entry_seq, values)
         case events.CheckpointMade():
             writer.add_checkpoint(checkpoint_of(event, seq), keep=event.keep)
         case _:

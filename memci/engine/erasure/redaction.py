@@ -377,6 +377,13 @@ class Redaction:
         self._held = True
         return {**value, "label": ""}
 
+    def _annotated(self, value: Body) -> Body:
+        """Return nothing of what was said of a message of the page but the names."""
+        if value["page"] != self.page:
+            return value
+        self._held |= any(value["values"].values())
+        return {**value, "values": dict.fromkeys(value["values"])}
+
     def _tree(self, value: Body) -> Body:
         edits = [
             [*edit[:2], edit[2] and self._name(edit[2]), ""] if edit[:2] == ["update", self.page] else edit
@@ -426,6 +433,7 @@ class Redaction:
         "restored": _of(entry=_item),
         "kept": _of(content=_page),
         "bookmarked": _bookmarked,
+        "annotated": _annotated,
         "rewound": _rewound,
         "note_written": _written,
         "directory_made": _directory,

@@ -103,7 +103,7 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             state.mounts.pop(name, None)
             for index in [each for each in state.recalled.attachments if each.startswith(f"{name}/")]:
                 state.recalled.fade(index)
-        case events.ForkMade() | HandedOver() | MountNoted():
+        case events.ForkMade() | events.MessageAnnotated() | HandedOver() | MountNoted():
             pass
         case events.PageErased():
             state.erased_seq = seq

@@ -294,6 +294,15 @@ class SessionDescribed(Kind, kind="described"):
 
 
 @attrs.frozen(kw_only=True, repr=False)
+class MessageAnnotated(Kind, kind="annotated"):
+    """What is known of a message, beside what it says, has other values, or lost some; no window shows it."""
+
+    page: str
+    entry_seq: int  # of the message
+    values: Mapping[str, str | None]  # those that changed, as JSON by name; None for one that is gone
+
+
+@attrs.frozen(kw_only=True, repr=False)
 class Leased(Kind, kind="leased"):
     """A request has the session for itself until a time; the lease has the number of this event."""
 
@@ -406,7 +415,7 @@ class Forked(Kind, kind="forked"):
 AT_THE_END = (
     *(MessageAppended, AnswerNoted, PagesMentioned, PagesTouched, WindowSettled, UsageReported, SlotsSet),
     *(PagesEvicted, PageBegan, CheckpointMade, ForkMade, SummariesClaimed, SummaryPrepared, EntryBookmarked, SessionDescribed),
-    *(HandedOver, MountNoted, Leased, LeaseEnded),
+    *(HandedOver, MountNoted, MessageAnnotated, Leased, LeaseEnded),
 )
 """The events that leave alone what a window shows, or add to its end."""
 
@@ -433,6 +442,7 @@ Event: TypeAlias = (
     | PageKept
     | EntryBookmarked
     | SessionDescribed
+    | MessageAnnotated
     | Leased
     | LeaseEnded
     | Rewound

@@ -11,10 +11,11 @@ from memci.chapters.page import Entry
 from memci.engine.commands import appending
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Notice, check_observer
-from memci.engine.hosting import leasing, listing, syncing
+from memci.engine.hosting import leasing, listing, syncing, transcript
 from memci.engine.hosting.status import Status, status
 from memci.engine.hosting.streaming import Stream
 from memci.engine.hosting.syncing import Synced
+from memci.engine.hosting.transcript import Said, Variant
 from memci.engine.reading.journal import SessionEvent, events_of
 from memci.engine.reading.pages import page_index
 from memci.engine.settings.setting import listed
@@ -103,6 +104,36 @@ class HostedSession(ABC):
             yield
         finally:
             self._run(lambda core: leasing.end(core, number))
+
+    def annotate(self, address: str, **values: Any) -> None:  # noqa: ANN401 (JSON values)
+        """Say something of a message, such as ``rating``, ``model`` or ``cost``, for ``transcript``: JSON values by name.
+
+        ``None`` takes one away; 16 kB at once. No provider and no window sees it. It lasts through rewinds, forks and restored
+        checkpoints, and is erased with the page. ``ArgumentError`` for what is no value of JSON.
+        """
+        self._run(lambda core: transcript.annotate(core, address, values))
+
+    def transcript(self, limit: int = 50, before: str | None = None) -> list[Said]:
+        """Return the conversation's newest *limit* messages, newest first, without the system part; on from *before*, an address.
+
+        What an application shows: a list goes on with the ``address`` of its last one, and ends where one is shorter. O(limit).
+        """
+        return self._run(lambda core: transcript.transcript(core, limit, before))
+
+    def variants(self, address: str) -> list[Variant]:
+        """Return all messages that stand, or stood, at the place of an entry, oldest first, itself included.
+
+        Several, where an answer was generated anew, or a question edited (``rewind``, ``sync``). O(history).
+        """
+        return self._run(lambda core: transcript.variants(core, address))
+
+    def choose(self, variant: Variant | int) -> str:
+        """Go on with a variant, or the one of that *seq*, and return its address: all is as it was when it stood there last.
+
+        What followed it then is back; what is there now becomes a variant, which can be chosen again. As
+        ``restore_checkpoint`` to that moment, recalls, folds and slots included. O(history).
+        """
+        return self._run(lambda core: transcript.choose(core, variant))
 
     def stream(self, *, at: object = None, key: str | None = None) -> Stream:
         """Return what puts a streamed answer together, in a block: ``stream.add(chunk)`` for each chunk, ``stream.text`` so far.

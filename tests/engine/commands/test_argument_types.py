@@ -68,6 +68,7 @@ GOOD: dict[str, Any] = {
     "target": "usr-0",
     "text": "hello",
     "to": "anthropic",
+    "variant": 3,
 }
 """A value for each parameter that has no default."""
 
