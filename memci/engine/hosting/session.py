@@ -1,7 +1,7 @@
 """What a session does for the backend that hosts it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from threading import Event
@@ -105,7 +105,7 @@ class HostedSession(ABC):
         finally:
             self._run(lambda core: leasing.end(core, number))
 
-    def annotate(self, address: str, **values: Any) -> None:  # noqa: ANN401 (JSON values)
+    def annotate(self, address: str, values: Mapping[str, Any]) -> None:
         """Say something of a message, such as ``rating``, ``model`` or ``cost``, for ``transcript``: JSON values by name.
 
         ``None`` takes one away; 16 kB at once. No provider and no window sees it. It lasts through rewinds, forks and restored

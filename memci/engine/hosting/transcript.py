@@ -16,7 +16,7 @@ from memci.engine.history.events import CheckpointRestored, MessageAnnotated, Me
 from memci.engine.history.state import SYSTEM, USER
 from memci.engine.reading import pages
 from memci.engine.settings.setting import MOST
-from memci.errors import ArgumentError, InvalidMessageError
+from memci.errors import ArgumentError, InvalidMessageError, is_line
 from memci.messages import codec
 
 MOST_BYTES = 16_384  # of what is said of a message at once, as JSON
@@ -56,11 +56,11 @@ def annotate(core: Core, address: str, values: Mapping[str, Any]) -> None:
     seq, (page, _) = entry_seq(core, address), pages.entry_address(address)
     try:
         given: Any = codec.checked_copy(dict(values))
-    except InvalidMessageError as error:
-        raise ArgumentError(argument="values", value=values, wanted="values of JSON") from error
-    written = {
-        name: None if value is None else codec.encode(value).decode("utf-8", "surrogatepass") for name, value in given.items()
-    }
+    except (InvalidMessageError, TypeError, ValueError) as error:
+        raise ArgumentError(argument="values", value=values, wanted="values of JSON by name") from error
+    if not all(map(is_line, given)):
+        raise ArgumentError(argument="values", value=[*values], wanted="names that are lines of text")
+    written = {name: None if value is None else codec.encode(value).decode() for name, value in given.items()}
     if len(codec.encode(written)) > MOST_BYTES:
         raise ArgumentError(argument="values", value=[*values], wanted=f"at most {MOST_BYTES:,} bytes as JSON")
     known = core.ask(lambda index: index.annotations([seq])).get(seq, {})

@@ -69,6 +69,7 @@ GOOD: dict[str, Any] = {
     "text": "hello",
     "to": "anthropic",
     "variant": 3,
+    "values": {"rating": 1},
 }
 """A value for each parameter that has no default."""
 

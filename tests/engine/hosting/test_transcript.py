@@ -85,13 +85,13 @@ def test_what_is_said_of_a_message(tmp_path: Path) -> None:
         session = engine.session("chat")
         talk(session, 2)
         window = session.window()
-        session.annotate("usr-1/2", rating=1, model="gpt-5", cost={"eur": 0.01})
-        session.annotate("usr-1/2", rating=-1, model=None)
+        session.annotate("usr-1/2", {"rating": 1, "model": "gpt-5", "cost": {"eur": 0.01}})
+        session.annotate("usr-1/2", {"rating": -1, "model": None})
         seq = session.seq
-        session.annotate("usr-1/2", rating=-1)
+        session.annotate("usr-1/2", {"rating": -1})
         assert (seq, window.to_json()) == (session.seq, session.window().to_json())
         made = session.checkpoint("here")
-        session.annotate("usr-1/1", note="\ud800 asked twice")
+        session.annotate("usr-1/1", {"note": "\ud800 asked twice"})
         session.restore_checkpoint(made.id)
         session.fold("all")
     with Engine(f"file:{tmp_path}", config_of()) as engine, engine.session("chat") as session:
@@ -109,9 +109,9 @@ def test_what_is_no_value_is_refused(values: dict[str, Any]) -> None:
     talk(session, 1)
     seq = session.seq
     with pytest.raises(ArgumentError):
-        session.annotate("usr-1/1", **values)
+        session.annotate("usr-1/1", values)
     with pytest.raises(MemciError):
-        session.annotate("usr-7/1", rating=1)
+        session.annotate("usr-7/1", {"rating": 1})
     assert seq == session.seq
 
 
@@ -119,8 +119,8 @@ def test_it_is_erased_with_its_page(tmp_path: Path) -> None:
     """Erasing a page takes out what was said of its messages, byte by byte."""
     with Engine(f"file:{tmp_path}", config_of()) as engine, engine.session("chat") as session:
         talk(session, 2)
-        session.annotate("usr-1/1", note="zebrafinch")
-        session.annotate("usr-2/1", note="stays")
+        session.annotate("usr-1/1", {"note": "zebrafinch"})
+        session.annotate("usr-2/1", {"note": "stays"})
         session.erase("usr-1")
         assert [{}, {"note": "stays"}, {}, {}] == [each.metadata for each in session.transcript()]
         assert () == session.verify().problems
