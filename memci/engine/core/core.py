@@ -120,7 +120,9 @@ class Core:
     def choose(self, given: Mapping[str, object]) -> None:
         """Put what the session chooses in force over the settings of the engine; ``ConfigError`` where that cannot be."""
         try:
-            self._choose(choice(self.state.chosen, given), None if "preset" in given else self.state.config, given)
+            self._choose(
+                choice(self.state.chosen, given, self.given.models), None if "preset" in given else self.state.config, given
+            )
             self.configure()
         finally:
             self._follow_choice()

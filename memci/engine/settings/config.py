@@ -15,12 +15,13 @@ from typing import Any, Literal, Self
 import attrs
 
 from memci.engine.settings import config_file
+from memci.engine.settings.models import filled, row
 from memci.engine.settings.presets import CHAPTERS, Preset, preset_section
 from memci.engine.settings.setting import matches, place_of, refusal, section, setting
 from memci.errors import ConfigError, shown
 
 _PLACE_KEYS = (
-    *("on_conflict", "store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits"),
+    *("on_conflict", "store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits", "models"),
     *("summarizer", "summary", "planner"),
 )
 
@@ -43,12 +44,22 @@ def _check_summarizer(_instance: object, _field: "attrs.Attribute[Any]", value: 
         raise refusal(path="summarizer", value=value, allowed=allowed)
 
 
+def _check_models(_instance: object, _field: "attrs.Attribute[Any]", value: object) -> None:
+    if not isinstance(value, Mapping):
+        raise refusal(path="models", value=value, allowed="rows by the name of a model")
+    for name in value:
+        row(name, value)
+
+
 @attrs.frozen(kw_only=True)
 class Budget:
     """How many tokens a window may hold."""
 
     window: int = setting(32_000, "context window of the model, in tokens")
     reserve: int = setting(4_000, "tokens kept free for the reply", at_least=0)
+    model: str | None = setting(
+        None, "a model whose window, reserve, counter and prices hold where they are not given; null for none", example="gpt-5"
+    )
 
     @property
     def tokens(self) -> int:
@@ -272,6 +283,11 @@ class Config:
     )
     checkpoints: Checkpoints = section(Checkpoints, "made without being asked for, beside those of session.checkpoint")
     limits: Limits = section(Limits, "what is refused for its size; nothing of it is stored")
+    models: Mapping[str, Any] = attrs.field(
+        factory=dict,
+        metadata={"comment": "rows of your own for budget.model, by name: some of window, reserve, counter and prices"},
+        validator=_check_models,
+    )
 
     @cache_breakpoints.validator
     def _has_breakpoints(self, _attribute: object, given: bool) -> None:  # noqa: FBT001 (as attrs calls it)
@@ -283,7 +299,7 @@ class Config:
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object]) -> Self:
         """Make a config of nested mappings, such as a parsed YAML file; preset and defaults fill what is not there."""
-        values = _check_keys(cls, mapping, "")
+        values = _check_keys(cls, filled(mapping, {}), "")
         for name, kind in _sections().items():
             if name in values:
                 preset = preset_section(values.get("preset"), name)
@@ -325,7 +341,7 @@ class Config:
         """
         if isinstance(given, Config):
             return attrs.evolve(given, **{key: getattr(self, key) for key in _ENGINE_KEYS})
-        keys = _check_keys(Config, given, "")
+        keys = _check_keys(Config, filled(given, self.models), "")
         for name in _ENGINE_KEYS:
             if name in keys:
                 message = "all sessions of an engine share it: give it to the engine"
@@ -377,6 +393,7 @@ class Config:
         Of summaries it says only how a continuation is made and that there are headlines, where that is so.
         """
         policy = {key: value for key, value in self.to_mapping().items() if key not in _PLACE_KEYS}
+        del policy["budget"]["model"]  # what it stands for is said
         for name, keys in _UNSAID.items():
             plain = attrs.fields_dict(_sections()[name])
             policy[name] = {key: value for key, value in policy[name].items() if key not in keys or value != plain[key].default}
@@ -385,13 +402,18 @@ class Config:
         return policy | {"summary": summary} if summary else policy
 
 
-def choice(before: Mapping[str, Any], given: Mapping[str, object]) -> dict[str, Any]:
+def choice(before: Mapping[str, Any], given: Mapping[str, object], models: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a session chose *before*, with the keys that are *given* over it; a preset begins anew.
+
+    A model is what it stands for by now, by the engine's *models* first, but for its counter, which a session has of its engine.
 
     ``ConfigError`` for a key that there is not, or that no session chooses; ``Config.with_choice`` checks the values.
     """
     chosen = {} if "preset" in given else dict(before)
-    for name, value in _check_keys(Config, given, "").items():
+    meant = {name: value for name, value in filled(given, models).items() if name in given or name != "counter"}
+    if isinstance(budget := meant.get("budget"), Mapping):
+        meant["budget"] = {key: value for key, value in budget.items() if key != "model"}
+    for name, value in _check_keys(Config, meant, "").items():
         if name not in _CHOSEN_KEYS:
             message = f"a session has that of its engine: give it there; a session chooses {', '.join(_CHOSEN_KEYS)}"
             raise ConfigError(message, path=name)

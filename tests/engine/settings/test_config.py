@@ -76,7 +76,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "preset": "chapters",
         "format": "openai",
         "counter": "o200k_base",
-        "budget": {"window": 32000, "reserve": 4000},
+        "budget": {"window": 32000, "reserve": 4000, "model": None},
         "active": {
             "min_pages": 2,
             "max_pages": None,
@@ -117,6 +117,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "open_sessions": {"max_bytes": 64_000_000},
         "checkpoints": {"every_turns": None, "keep": 50},
         "limits": {"message_bytes": 33_554_432, "tenant_sessions": None, "tenant_bytes": None},
+        "models": {},
     }
 
 
@@ -209,6 +210,8 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "levels.directory": [0, -1, True, 1.5, "never"],
     "levels.gone": [0, -1, True, 1.5, "never"],
     "limits.message_bytes": [0, -1, True, None, 1.5, "1 MB"],
+    "budget.model": ["gpt-99", 7, True, "", ["gpt-5"]],
+    "models": [7, "gpt-5", [], None],
     "limits.tenant_sessions": [0, -1, True, 1.5, "many"],
     "limits.tenant_bytes": [0, -1, True, 1.5, "1 GB"],
     "recall.turns": [0, -1, True, None, 1.5],
@@ -421,7 +424,7 @@ def test_the_policy_is_all_but_the_place(config: Config) -> None:
     kept |= {"headlines"} if config.summary.headlines else set()
     assert kept == policy.pop("summary", {}).keys()
     places = {"on_conflict", "store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits"}
-    places |= {"summarizer", "summary", "planner"}
+    places |= {"summarizer", "summary", "planner", "models"}
     assert places == config.to_mapping().keys() - policy.keys()
     back = attrs.evolve(Config.from_mapping(policy), **{name: getattr(config, name) for name in places})
     assert config == back
