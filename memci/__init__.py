@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memci.engine.commands.window import Window
     from memci.engine.core.monitor import (
         Appended,
+        CacheMiss,
         Conflict,
         EngineNotice,
         Eviction,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from memci.engine.hosting.streaming import Stream
     from memci.engine.hosting.syncing import Synced
     from memci.engine.hosting.transcript import Said, Variant
+    from memci.engine.reading.caching import CacheReport
     from memci.engine.reading.explain import Explanation
     from memci.engine.reading.searching import Hit
     from memci.engine.session import Session
@@ -86,6 +88,8 @@ __all__ = [
     "AttpSyntaxError",
     "Bookmark",
     "BudgetError",
+    "CacheMiss",
+    "CacheReport",
     "Calibration",
     "Checkpoint",
     "CheckpointKind",
@@ -164,12 +168,13 @@ _MODULES = {
     "memci.chapters.page": ("Entry", "Page"),
     "memci.engine.aio.engine": ("AsyncEngine", "AsyncSession"),
     "memci.engine.commands.calibrating": ("Calibration",),
+    "memci.engine.reading.caching": ("CacheReport",),
     "memci.engine.reading.explain": ("Explanation",),
     "memci.engine.commands.keeping": ("Bookmark",),
     "memci.engine.commands.window": ("Window",),
     "memci.engine.core.monitor": (
         *("Eviction", "Fold", "FoldFailed", "Notice", "PageRebuilt", "Prefetch", "PrefetchFailed", "Recall"),
-        *("SummaryFailed", "Zone", "ZoneChange", "Appended", "Conflict", "EngineNotice", "Fade", "WindowMade"),
+        *("SummaryFailed", "Zone", "ZoneChange", "Appended", "Conflict", "EngineNotice", "Fade", "WindowMade", "CacheMiss"),
     ),
     "memci.engine.engine": ("Engine",),
     "memci.engine.history.state": ("Mount",),

@@ -25,6 +25,14 @@ def prompt_tokens(usage: object, format: str) -> int:  # noqa: A002 (the key of 
     return rest + sum(_number(usage, key) or 0 for key in ("cache_creation_input_tokens", "cache_read_input_tokens"))
 
 
+def cached_tokens(usage: object) -> int | None:
+    """Return how many tokens of the prompt came from the provider's cache; ``None`` where the usage does not say it."""
+    for key in ("prompt_tokens_details", "input_tokens_details"):
+        if (details := _value(usage, key)) is not None and (cached := _number(details, "cached_tokens")) is not None:
+            return cached
+    return _number(usage, "cache_read_input_tokens")
+
+
 def _value(usage: object, key: str) -> object:
     return usage.get(key) if isinstance(usage, Mapping) else getattr(usage, key, None)
 

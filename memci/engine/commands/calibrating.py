@@ -8,11 +8,14 @@ none keeps windows small once a better one came. None blocks a session either: s
 import attrs
 
 from memci.engine.core.core import Core
+from memci.engine.core.monitor import CacheMiss
 from memci.engine.history.events import UsageReported
 from memci.engine.history.state import State
+from memci.engine.reading import caching
+from memci.engine.reading.caching import CacheReport
 from memci.errors import ConfigError, shown
 from memci.messages.tokens.message_tokens import REPLY_TOKENS
-from memci.messages.usage import MOST_TOKENS, prompt_tokens
+from memci.messages.usage import MOST_TOKENS, cached_tokens, prompt_tokens
 
 RATIO_LIMITS = (0.5, 4.0)  # tokens of the provider for one of the counter; beyond them, the report is about something else
 ESTIMATE_SLACK = 1.05  # what stays on top of a calibrated estimate: single messages differ more than the window does
@@ -21,11 +24,15 @@ FIXED_SHARE = 0.75  # of the budget: what a report may make of all that no step 
 
 @attrs.frozen(kw_only=True)
 class Calibration:
-    """What came of a report of usage: whether it can be about the last window, what counts are multiplied by now, and why."""
+    """What came of a report of usage: whether it can be about the last window, what counts are multiplied by now, and why.
+
+    *cache* says how much of the prompt the provider's cache had, and why not more.
+    """
 
     accepted: bool
     scale: float
     reason: str
+    cache: CacheReport | None = None  # where the usage tells of the provider's cache, and there was a report before
 
 
 def report_usage(core: Core, usage: object, tokens: int | None) -> Calibration:
@@ -56,7 +63,11 @@ def report_usage(core: Core, usage: object, tokens: int | None) -> Calibration:
         why = "an exact counter counts no less" if scale == 1.0 else "one report alone makes windows no larger"
         reason = f"{reason}; {why}"
     core.commit([UsageReported(prompt_tokens=tokens, counted_tokens=counted, scale=scale, ratio=ratio)])
-    return Calibration(accepted=True, scale=scale, reason=reason)
+    cached = None if usage is None else cached_tokens(usage)
+    cache = None if cached is None else caching.report(core, cached, tokens)
+    if cache is not None and cache.missed:
+        core.monitor.report(CacheMiss(report=cache))
+    return Calibration(accepted=True, scale=scale, reason=reason, cache=cache)
 
 
 def _most_scale(state: State) -> float:

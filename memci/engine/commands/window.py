@@ -12,6 +12,7 @@ from memci.chapters.page import MessageNode
 from memci.chapters.recalled import Attachment
 from memci.engine.commands import folding, quoting
 from memci.engine.core.core import Core
+from memci.engine.core.kept_state import SentPrompt
 from memci.engine.core.monitor import Zone, zone
 from memci.engine.history import blocks
 from memci.engine.history.blocks import OLDEST_RENDERER, RENDERER, STUB_CHARACTERS
@@ -94,6 +95,8 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
     core.last_counted = layout.counted
     rendered = _rendered(core.state, layout, budget, core.state.seq)
     core.monitor.window(rendered.zone, layout.tokens, budget)
+    assert core.state.settled is not None
+    core.prepared.sent = SentPrompt(rendered.seq, rendered._raws, rendered.system, core.state.settled, core.used_at)  # noqa: SLF001 (of this module)
     if core.pool is not None and core.pool.extends:
         _note_sent(core, rendered, written)
     return rendered

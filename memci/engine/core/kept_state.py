@@ -9,7 +9,7 @@ from memci.archive.contents.working_set import Note
 from memci.archive.summarizers.summary import SentWindow
 from memci.chapters.page import Page
 from memci.engine.core.known_messages import KnownMessages
-from memci.engine.history.events import SummaryPrepared
+from memci.engine.history.events import SummaryPrepared, WindowSettled
 from memci.engine.history.state import State
 
 
@@ -34,6 +34,17 @@ class PreparedPage:
         return heads and room == self.room and all(one.message is other.message and one.seq == other.seq for one, other in nodes)
 
 
+class SentPrompt(NamedTuple):
+    """A window as it was handed out, and when, by the monotonic clock; its size, once the provider said it."""
+
+    seq: int
+    raws: tuple[bytes, ...]
+    system: object
+    settled: WindowSettled
+    at: float
+    tokens: int = 0
+
+
 @attrs.define(eq=False)
 class Prepared:
     """What is prepared of a session, by index of pages. Others may put one in at any time."""
@@ -43,6 +54,8 @@ class Prepared:
     # Where pages are asked for together: the last one, and the one before pages folded or were trimmed, until they are asked for.
     windows: tuple[SentWindow, ...] = ()
     known: KnownMessages | None = None  # which messages there are, once a host's list was taken over
+    sent: SentPrompt | None = None  # the last window
+    reported: SentPrompt | None = None  # the last one of which the provider's usage was reported
     missing: int = 0  # pages that were opened since anything was prepared
 
 

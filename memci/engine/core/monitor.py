@@ -167,10 +167,20 @@ class Conflict(_Heard):
     head: int
 
 
+@attrs.frozen(kw_only=True)
+class CacheMiss(_Heard):
+    """The provider's cache had less of a prompt than it could; the *report*, a ``CacheReport``, says why.
+
+    Observers of the engine hear of it.
+    """
+
+    report: object
+
+
 Notice: TypeAlias = Fold | FoldFailed | SummaryFailed | Eviction | Recall | Prefetch | PrefetchFailed | ZoneChange | PageRebuilt
 """What observers of a session hear."""
 
-EngineNotice: TypeAlias = Notice | Appended | WindowMade | Fade | Conflict
+EngineNotice: TypeAlias = Notice | Appended | WindowMade | Fade | Conflict | CacheMiss
 """What observers of an engine hear."""
 
 _Given = TypeVar("_Given")
