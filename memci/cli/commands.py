@@ -25,7 +25,7 @@ _COMMANDS = (
     *(editing.evict, editing.restore, editing.move, editing.note),
     *(replay.simulate, looking.render, looking.explain, looking.verify, looking.export),
     *(changing.checkpoints, changing.fork, changing.copy),
-    *(chat.mcp, work.work, changing.repair, changing.erase, changing.delete, looking.config),
+    *(chat.mcp, work.work, looking.doctor, changing.repair, changing.erase, changing.delete, looking.config),
 )
 """Those after chat, replay and bench, in the order of the help; each has its function's name."""
 

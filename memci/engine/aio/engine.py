@@ -50,7 +50,7 @@ def _awaited(
     @functools.wraps(method)
     async def call(self: Any, /, *positional: _Given.args, **named: _Given.kwargs) -> _Answer:  # noqa: ANN401 (either class)
         queue: CallQueue = self._queue(method)
-        return await queue.run(functools.partial(method, self._twin, *positional, **named))
+        return await queue.run(functools.partial(getattr(self._twin, method.__name__), *positional, **named))
 
     return call
 

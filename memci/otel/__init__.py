@@ -1,0 +1,3 @@
+from memci.otel.telemetry import instrument, uninstrument
+
+__all__ = ["instrument", "uninstrument"]
