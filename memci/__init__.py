@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from memci.engine.engine import Engine
     from memci.engine.history.state import Mount
     from memci.engine.hosting.listing import DeletionReceipt, SessionFacts, TenantReceipt
+    from memci.engine.hosting.recap import Recap
     from memci.engine.hosting.status import Status
     from memci.engine.hosting.streaming import Stream
     from memci.engine.hosting.syncing import Synced
@@ -132,6 +133,7 @@ __all__ = [
     "Problem",
     "QuotaError",
     "Recall",
+    "Recap",
     "Report",
     "Said",
     "SandboxError",
@@ -179,6 +181,7 @@ _MODULES = {
     "memci.engine.engine": ("Engine",),
     "memci.engine.history.state": ("Mount",),
     "memci.engine.hosting.listing": ("DeletionReceipt", "SessionFacts", "TenantReceipt"),
+    "memci.engine.hosting.recap": ("Recap",),
     "memci.engine.hosting.status": ("Status",),
     "memci.engine.hosting.streaming": ("Stream",),
     "memci.engine.hosting.syncing": ("Synced",),

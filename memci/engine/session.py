@@ -195,7 +195,11 @@ class Session(HostedSession, SharingSession, AbstractContextManager["Session"]):
 
     def checkpoints(self) -> list[Checkpoint]:
         """Return the checkpoints, oldest first, those included that a restored one took out of view. O(their number)."""
-        return self._run(lambda core: core.ask(lambda index: index.checkpoints()))
+
+        def listed(core: Core) -> list[Checkpoint]:
+            return [each for each in core.ask(lambda index: index.checkpoints()) if checkpointing.is_listed(core.state, each)]
+
+        return self._run(listed)
 
     def verify(self) -> Report:
         """Compare the journal with page files, snapshots and index. O(history)."""
@@ -318,9 +322,21 @@ class Session(HostedSession, SharingSession, AbstractContextManager["Session"]):
             seq = self._run(lambda core: rewinding.entry_seq(core, address))
             self._run(lambda core: rewinding.rewind(core, address, seq))
 
-    def checkpoint(self, label: str, *, kind: CheckpointKind | str = "manual") -> Checkpoint:
-        """Note that the session can come back to where it is: ``manual``, or a milestone, mode_switch, approval or recovery."""
-        return self._run(lambda core: checkpointing.make_checkpoint(core, label, kind))
+    def checkpoint(
+        self,
+        label: str,
+        *,
+        kind: CheckpointKind | str = "manual",
+        ttl_turns: int | None = None,
+        variables: Mapping[str, Any] | None = None,
+    ) -> Checkpoint:
+        """Note that the session can come back to where it is: ``manual``, or of another kind.
+
+        The kinds are start, end, milestone, mode_switch, approval (before one is asked for) and recovery. After *ttl_turns* it is
+        listed no more. *variables* of the application, JSON values by name, 64 kB at most, come back with ``checkpoints``; slots
+        are restored with the session. ``ArgumentError`` for what is none.
+        """
+        return self._run(lambda core: checkpointing.make_checkpoint(core, label, kind, ttl_turns, variables))
 
     def restore_checkpoint(self, checkpoint_id: str) -> Checkpoint:
         """Go on from a checkpoint, or raise ``InvalidIdError``; return one made just before, to take this back. O(history)."""

@@ -53,7 +53,7 @@ CREATE INDEX call_by_id ON call (call_id, seq);
 CREATE TABLE vector (id INTEGER PRIMARY KEY, scale REAL NOT NULL, codes BLOB NOT NULL) STRICT;
 CREATE TABLE checkpoint (
     seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, label TEXT NOT NULL, kind TEXT NOT NULL, turn INTEGER NOT NULL,
-    at TEXT NOT NULL
+    at TEXT NOT NULL, ttl_turns INTEGER, variables TEXT NOT NULL
 ) STRICT;
 CREATE TABLE annotation (seq INTEGER, name TEXT, value TEXT, PRIMARY KEY (seq, name)) STRICT, WITHOUT ROWID;
 CREATE VIRTUAL TABLE search USING fts5 (user, page, contents, content = '', tokenize = 'ascii');

@@ -69,7 +69,10 @@ class IndexWriter:
 
     def add_checkpoint(self, checkpoint: Checkpoint, *, keep: int | None) -> None:
         """Add a checkpoint; of those of the kind ``auto`` only the newest *keep* are left, ``None`` for all."""
-        self._db.run(f"INSERT INTO checkpoint ({', '.join(_CHECKPOINT)}) VALUES (?, ?, ?, ?, ?, ?)", *attrs.astuple(checkpoint))  # noqa: S608
+        *row, variables = attrs.astuple(checkpoint, recurse=False)
+        marks = ", ".join("?" * len(_CHECKPOINT))
+        values = (*row, orjson.dumps(variables).decode())
+        self._db.run(f"INSERT INTO checkpoint ({', '.join(_CHECKPOINT)}) VALUES ({marks})", *values)  # noqa: S608 (names of columns)
         if keep is not None:
             oldest = "SELECT seq FROM checkpoint WHERE kind = ? ORDER BY seq DESC LIMIT -1 OFFSET ?"
             self._db.run(f"DELETE FROM checkpoint WHERE seq IN ({oldest})", CheckpointKind.AUTO.value, keep)  # noqa: S608 (text above)

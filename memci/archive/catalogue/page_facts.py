@@ -1,8 +1,11 @@
 """What is known of a page, and of a checkpoint, without reading it."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
 import attrs
+import orjson
 
 INDEX_PLACE = "index.sqlite"  # what an error names as its place when the index of page facts is damaged
 
@@ -46,11 +49,17 @@ class CheckpointKind(StrEnum):
     """Why a checkpoint was made."""
 
     MANUAL = "manual"
+    START = "start"
+    END = "end"
     AUTO = "auto"
     MILESTONE = "milestone"
     MODE_SWITCH = "mode_switch"
     APPROVAL = "approval"
     RECOVERY = "recovery"
+
+
+def _values(given: Mapping[str, Any] | str) -> Mapping[str, Any]:
+    return orjson.loads(given) if isinstance(given, str) else given
 
 
 @attrs.frozen(kw_only=True)
@@ -63,3 +72,5 @@ class Checkpoint:
     kind: CheckpointKind = attrs.field(converter=CheckpointKind)
     turn: int  # that was open
     at: str  # when, in UTC, as ISO 8601
+    ttl_turns: int | None = None  # after which it is no more listed; None for never
+    variables: Mapping[str, Any] = attrs.field(factory=dict, converter=_values)  # of the application, JSON values by name

@@ -293,6 +293,7 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     configure = _awaited(Session.configure)
     set_system = _awaited(Session.set_system)
     status = _awaited(Session.status)
+    recap = _awaited(Session.recap)
     handoff = _awaited(Session.handoff)
     mount = _awaited(Session.mount)
     unmount = _awaited(Session.unmount)

@@ -1,6 +1,9 @@
 """Checkpoints: making them, and going back to them. What came after one stays in the journal, and is within reach as well."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
 
 from memci.archive.catalogue.page_facts import INDEX_PLACE, Checkpoint, CheckpointKind
 from memci.archive.stores.names import check_identifier
@@ -11,8 +14,10 @@ from memci.engine.history.events import CheckpointMade, CheckpointRestored, Even
 from memci.engine.history.state import SLOTS, State
 from memci.engine.reading import pages
 from memci.engine.settings.config import Config
+from memci.engine.settings.setting import MOST
 from memci.engine.summaries import summarizing
-from memci.errors import ConfigError, CorruptError, InvalidIdError, shown
+from memci.errors import ArgumentError, ConfigError, CorruptError, InvalidIdError, InvalidMessageError, shown
+from memci.messages import codec
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
@@ -20,13 +25,26 @@ if TYPE_CHECKING:
 _ASKED_FOR = tuple(kind.value for kind in CheckpointKind if kind is not CheckpointKind.AUTO)
 
 
-def make_checkpoint(core: Core, label: object, kind: object) -> Checkpoint:
+MOST_BYTES = 65_536  # of the variables of a checkpoint, as JSON
+
+
+def make_checkpoint(
+    core: Core, label: object, kind: object, ttl_turns: object = None, variables: Mapping[str, Any] | None = None
+) -> Checkpoint:
     """Note that the session can come back to where it is."""
     text = check_identifier(label, "label")
     if kind not in _ASKED_FOR:
         message = f"{shown(kind)} is not known: give one of {', '.join(_ASKED_FOR)} (checkpoints.every_turns makes auto ones)"
         raise ConfigError(message, path="kind")
-    event = _made(core.state, text, CheckpointKind(str(kind)), core.now())
+    if ttl_turns is not None and (type(ttl_turns) is not int or not 0 < ttl_turns <= MOST):
+        raise ArgumentError(argument="ttl_turns", value=ttl_turns, wanted="a whole number of turns from 1, or None")
+    try:
+        values: Any = codec.checked_copy({} if variables is None else variables)
+    except InvalidMessageError as error:
+        raise ArgumentError(argument="variables", value=variables, wanted="JSON values by name") from error
+    if not isinstance(values, dict) or len(codec.encode(values)) > MOST_BYTES:
+        raise ArgumentError(argument="variables", value=variables, wanted=f"JSON values by name, {MOST_BYTES:,} bytes at most")
+    event = attrs.evolve(_made(core.state, text, CheckpointKind(str(kind)), core.now()), ttl_turns=ttl_turns, variables=values)
     core.commit([event])
     return checkpoint_of(event, core.state.seq)
 
@@ -38,10 +56,15 @@ def restore_checkpoint(core: Core, checkpoint_id: object) -> Checkpoint:
     the settings of this process stay. O(history).
     """
     found = core.ask(lambda index: _find(core, index, checkpoint_id)) if isinstance(checkpoint_id, str) else None
-    if found is None:
+    if found is None or not is_listed(core.state, found):
         message = f"there is no checkpoint {shown(checkpoint_id)}: checkpoints() lists those that there are"
         raise InvalidIdError(message, value=checkpoint_id)
     return go_back(core, found.seq, found.id)
+
+
+def is_listed(state: State, checkpoint: Checkpoint) -> bool:
+    """Return whether the time of a checkpoint, in turns, has not ended."""
+    return checkpoint.ttl_turns is None or state.turn - checkpoint.turn <= checkpoint.ttl_turns
 
 
 def go_back(core: Core, target: int, checkpoint: str) -> Checkpoint:

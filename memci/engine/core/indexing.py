@@ -217,7 +217,16 @@ def _project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> Non
 def checkpoint_of(event: events.CheckpointMade, seq: int) -> Checkpoint:
     """Return what is known of the checkpoint that the event *seq* made."""
     kind = CheckpointKind(event.checkpoint_kind)
-    return Checkpoint(id=f"cp-{event.number}", seq=seq, label=event.label, kind=kind, turn=event.turn, at=event.at)
+    return Checkpoint(
+        id=f"cp-{event.number}",
+        seq=seq,
+        label=event.label,
+        kind=kind,
+        turn=event.turn,
+        at=event.at,
+        ttl_turns=event.ttl_turns,
+        variables=event.variables,
+    )
 
 
 def entry_text(message: Message, value: dict[str, Any] | None = None) -> str:

@@ -381,6 +381,8 @@ class CheckpointMade(Kind, kind="checkpoint_made"):
     turn: int
     at: str
     keep: int | None = None  # how many ``auto`` ones are listed from then on, the newest; None for all
+    ttl_turns: int | None = None  # turns after which it is no more listed; None for never
+    variables: Mapping[str, Any] = attrs.field(factory=dict)  # of the application
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

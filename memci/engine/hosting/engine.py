@@ -99,16 +99,18 @@ class HostedEngine(ABC):
         return listing.newest(found, owner=owner, title=title, used_since=used_since, limit=limit, after=after)
 
     def prune(
-        self, older_than: timedelta | datetime | str, *, tenant: str | None = None, dry_run: bool = True
+        self, older_than: timedelta | datetime | str | None = None, *, tenant: str | None = None, dry_run: bool = True
     ) -> list[SessionFacts]:
         """Delete the sessions of a tenant that were not used since a time, or for so long, and return what they were.
 
-        With *dry_run*, as by default, they are only returned. O(sessions), see ``list_sessions``.
+        Without *older_than*, those whose own time to live has ended: ``session.describe(ttl_s=…)`` says for how many seconds
+        after its last use one stays. With *dry_run*, as by default, they are only returned. O(sessions), see ``list_sessions``.
         """
         self._check_open()
-        until = listing.before(older_than, self._clock())
+        now = self._clock()
+        until = None if older_than is None else listing.before(older_than, now)
         facts = listing.listed(functools.partial(self._opened, tenant), [*self.sessions(tenant=tenant)])
-        old = [each for each in facts if each.used < until]
+        old = [each for each in facts if (each.has_ended(now) if until is None else each.used < until)]
         for each in () if dry_run else old:
             self.delete(each.id, tenant=tenant)
         return old

@@ -40,6 +40,13 @@ class SessionFacts:
     began: str
     used: str
 
+    def has_ended(self, now: datetime) -> bool:
+        """Return whether the session was not used for longer than it says itself that it lives (``ttl_s``)."""
+        ttl_s = self.metadata.get("ttl_s")
+        if not isinstance(ttl_s, int | float) or isinstance(ttl_s, bool):
+            return False
+        return (now - datetime.fromisoformat(self.used)).total_seconds() > ttl_s
+
     @property
     def cursor(self) -> str:
         """Where a list goes on after this session."""

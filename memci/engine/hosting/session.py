@@ -12,6 +12,7 @@ from memci.engine.commands import appending
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Notice, check_observer
 from memci.engine.hosting import leasing, listing, syncing, transcript
+from memci.engine.hosting.recap import Recap, recap
 from memci.engine.hosting.status import Status, status
 from memci.engine.hosting.streaming import Stream
 from memci.engine.hosting.syncing import Synced
@@ -19,6 +20,7 @@ from memci.engine.hosting.transcript import Said, Variant
 from memci.engine.reading.journal import SessionEvent, events_of
 from memci.engine.reading.pages import page_index
 from memci.engine.settings.setting import listed
+from memci.engine.sharing.handing import PARTS, checked_parts
 from memci.errors import LockedError
 from memci.messages.codec import MessageLike, as_list
 from memci.messages.streaming import assembler
@@ -104,6 +106,22 @@ class HostedSession(ABC):
             yield
         finally:
             self._run(lambda core: leasing.end(core, number))
+
+    def recap(self, max_tokens: int = 600, *, since: int | None = None, include: Collection[str] = PARTS) -> Recap:
+        """Return where the session stands, for whoever comes back: goal, outcomes, failures, findings, the last messages.
+
+        In some *max_tokens*, without a model, in the session's own words; nothing is written. *since* is an event, such as the
+        ``seq`` that they saw last: what happened after it is counted, by default in the open turn. O(visible, and those events).
+        ``ArgumentError`` for what is no such argument.
+        """
+        wanted = checked_parts(include)
+
+        def command(core: Core) -> Recap:
+            page = core.state.active.find_page(core.state.turn_page)
+            first = page.head.seq - 1 if page is not None and page.head is not None else 0
+            return recap(core, max_tokens, first if since is None else since, wanted)
+
+        return self._run(command)
 
     def annotate(self, address: str, values: Mapping[str, Any]) -> None:
         """Say something of a message, such as ``rating``, ``model`` or ``cost``, for ``transcript``: JSON values by name.

@@ -68,6 +68,14 @@ def prepare(  # noqa: PLR0913 (what it is made of)
     where = f"read usr-1 of it as {mounted}/usr-1" if mounted else "page indexes are its own"
     lines = [f"Session {core.session_id!r} handed over at event {seq}, checkpoint {made.id}; {where}."]
     left = most - _size((*lines, _name(core.session_id)), count)  # the note's name stands above it
+    for name, said in told(core, include, left, count).items():
+        lines += [f"{name}:", *said]
+    return Handoff(core.session_id, seq, made.id, "\n".join(lines))
+
+
+def told(core: Core, include: Sequence[str], left: int, count: Callable[[str], int]) -> dict[str, list[str]]:
+    """Return what is told of a session by part, in at most so many tokens. O(visible)."""
+    found: dict[str, list[str]] = {}
     for part in include:
         taken, space = list[str](), int(_SHARES[part] * left)
         for line in _LINES[part](core, space, count):
@@ -76,10 +84,9 @@ def prepare(  # noqa: PLR0913 (what it is made of)
             taken.append(line)
             space -= size
         if taken:
-            chosen = [f"{part}:", *(reversed(taken) if part in ("findings", "last") else taken)]
-            left -= _size(chosen, count)
-            lines += chosen
-    return Handoff(core.session_id, seq, made.id, "\n".join(lines))
+            found[part] = taken[::-1] if part in ("findings", "last") else taken
+            left -= _size([f"{part}:", *taken], count)
+    return found
 
 
 def receive(core: Core, handoff: Handoff) -> str:

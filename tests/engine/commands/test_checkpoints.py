@@ -5,7 +5,7 @@ import pytest
 from memci.archive.catalogue.page_facts import CheckpointKind
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.engine import Engine
-from memci.errors import ConfigError, InvalidIdError, MemciError, PageNotFoundError
+from memci.errors import ArgumentError, ConfigError, InvalidIdError, MemciError, PageNotFoundError
 from tests.engine.sessions import config_of, heard, open_session, states, talk, turn
 from tests.engine.wire import assistant, calling, result, user
 
@@ -265,3 +265,46 @@ def test_a_new_index_follows_all_restores() -> None:
     session._core.store.index.reset()
     assert (pages, listed) == (session.pages(), session.checkpoints())
     assert () == session.verify().problems
+
+
+def test_a_checkpoint_ends_after_its_turns() -> None:
+    """One with a time to live is listed and restored for so many turns, and then there is no such checkpoint."""
+    session = open_session()
+    talk(session, 1)
+    made = session.checkpoint("before the switch", kind="mode_switch", ttl_turns=2)
+    session.checkpoint("for good", kind="start")
+    talk(session, 2, first=10)
+    assert ["before the switch", "for good"] == [each.label for each in session.checkpoints()]
+    talk(session, 1, first=20)
+    assert ["for good"] == [each.label for each in session.checkpoints()]
+    with pytest.raises(InvalidIdError):
+        session.restore_checkpoint(made.id)
+    assert () == session.verify().problems
+
+
+def test_a_checkpoint_has_variables() -> None:
+    """What the application keeps with it comes back with it, after the index was made anew as well; slots are restored."""
+    session = open_session()
+    talk(session, 1)
+    session.slots["goal"] = "ship"
+    made = session.checkpoint("before approval", kind="approval", variables={"step": 3, "files": ["a.py"], "word": "\u00fc"})
+    session.slots["goal"] = "rest"
+    session._core.empty_index()
+    (found,) = session.checkpoints()
+    assert {"step": 3, "files": ["a.py"], "word": "\u00fc"} == made.variables == found.variables
+    session.restore_checkpoint(made.id)
+    assert {"goal": "ship"} == session.slots
+
+
+BAD = [{"ttl_turns": 0}, {"ttl_turns": True}, *({"variables": value} for value in ([1], {"a": object()}, {"a": "x" * 70_000}))]
+
+
+@pytest.mark.parametrize("given", BAD)
+def test_what_no_checkpoint_takes_is_refused(given: dict[str, object]) -> None:
+    """A time that is none, and variables that are no JSON or too many, are ArgumentErrors; nothing is written."""
+    session = open_session()
+    talk(session, 1)
+    seq = session.seq
+    with pytest.raises(ArgumentError):
+        session.checkpoint("here", **given)  # type: ignore[arg-type]
+    assert seq == session.seq

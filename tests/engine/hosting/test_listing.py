@@ -192,3 +192,17 @@ def test_nothing_is_left_of_a_tenant(scheme: str, tmp_path: Path) -> None:
             with engine.session(name, tenant="we") as session:
                 assert "canary of we" in str(list(session.messages()))
                 assert () == session.verify().problems
+
+
+def test_sessions_have_times_to_live(engine: Engine, clock: Clock) -> None:
+    """Those that were not used for longer than they say themselves go; others, and what is no number, stay."""
+    for number, ttl_s in enumerate((86_400, 86_400 * 30, None, "soon", True, -5)):
+        with engine.session(f"chat {number}") as session:
+            session.describe(ttl_s=ttl_s)
+    clock.now += timedelta(days=2)
+    with engine.session("chat 5") as session:
+        session.append(user("and now?"))
+    assert "chat 0" in [each.id for each in engine.prune()]
+    clock.now += timedelta(seconds=1)
+    assert ["chat 0", "chat 5"] == sorted(each.id for each in engine.prune(dry_run=False))
+    assert 8 == len(engine.list_sessions())
