@@ -58,9 +58,10 @@ def test_a_soak_reads_everything_back(tmp_path: Path) -> None:
     assert "200 messages read back in order" in done.stdout
 
 
-def test_users_lose_nothing() -> None:
+@pytest.mark.parametrize("store", ["postgres", "sqlite", "file", "s3"])
+def test_users_lose_nothing(store: str) -> None:
     """A few users on two workers, one of which is killed now and then."""
-    asked = ["--users", "16", "--turns", "3", "--processes", "2", "--kill-every", "2"]
+    asked = ["--store", store, "--users", "12", "--turns", "3", "--processes", "2", "--kill-every", "2"]
     command = [sys.executable, "-m", "tests.torture.users", *asked]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)  # noqa: S603 (fixed words)
     assert "0 messages lost, 0 doubled, 0 words of other tenants, 0 errors" in done.stdout

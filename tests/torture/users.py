@@ -1,9 +1,10 @@
-"""Many users on a few workers and one PostgreSQL: ``python -m tests.torture.users``.
+"""Many users on a few workers and one store: ``python -m tests.torture.users``, ``--store sqlite``, ``file`` or ``s3``.
 
-Each request holds the whole list of a user's conversation, as hosts that own it send it, and goes to any worker, which syncs it,
-makes a window and syncs the answer. Some requests are sent twice at once, as by a double click; workers are killed, and what they
-were at is asked of another one. At the end each session holds each message once and in order, no window held the word of another
-tenant, and all connections are given back.
+Each request holds the whole list of a user's conversation, as hosts that own it send it, and goes to any worker, which takes a
+lease, syncs the list, makes a window and streams the answer into the session. Some questions are edited before they are
+answered, some streams break off half way and are asked for anew, some requests are sent twice at once, as by a double click;
+workers are killed, and what they were at is asked of another one. At the end each session holds each message once and in order,
+no window held the word of another tenant, and all connections are given back.
 """
 
 import argparse
@@ -12,8 +13,12 @@ import random
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from subprocess import PIPE, Popen
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import orjson
@@ -21,15 +26,22 @@ import psycopg
 
 from memci.engine.engine import Engine
 from memci.errors import MemciError
+from tests.archive.stores.objects.s3_server import S3Server
 from tests.archive.stores.sql.postgres_server import running_server
 
-CONFIG = {"counter": "approximate", "budget": {"window": 1_500, "reserve": 0}, "durability": "flush"}
+CONFIG = {"counter": "approximate", "budget": {"window": 1_500, "reserve": 0}}
+SIZES = {"postgres": (1_000, 4), "sqlite": (200, 4), "file": (200, 4), "s3": (40, 2)}  # users and workers that a store is for
 THREADS = 8
+LEASE_S = 5.0
 TENANTS = 50
 WORDS = " and the weather of the day" * 8
 _ATTEMPTS = 60
 
 Value = dict[str, Any]
+
+
+def settings(url: str) -> dict[str, Any]:
+    return CONFIG if url.startswith("s3:") else {**CONFIG, "durability": "flush"}
 
 
 def tenant(user: int) -> str:
@@ -42,6 +54,18 @@ def asked(user: int, turn: int) -> Value:
 
 def answered(user: int, turn: int) -> Value:
     return {"role": "assistant", "content": f"user {user} is answered {turn}{WORDS}"}
+
+
+def first_asked(user: int, turn: int) -> Value:
+    """Return what was asked before it was edited."""
+    return {"role": "user", "content": f"canary-{user % TENANTS:02} of user {user} asks amiss {turn}"}
+
+
+def chunks(answer: Value) -> list[Value]:
+    """Return an answer as a provider streams it."""
+    words = answer["content"].split(" ")
+    deltas = [words[0], *(f" {word}" for word in words[1:])]
+    return [{"choices": [{"index": 0, "delta": {"role": "assistant", "content": delta}}]} for delta in deltas]
 
 
 def conversation(user: int, turns: int) -> list[Value]:
@@ -59,11 +83,16 @@ def serve(engine: Engine, user: int, turn: int) -> int:
     mine = [*conversation(user, turn), asked(user, turn)]
     for attempt in itertools.count():
         try:
-            with engine.session(f"user {user}", tenant=tenant(user)) as session:
-                if len(session.sync(mine).appended) and not turn % 3:
-                    time.sleep(0.002)  # the model
-                window = session.window()
-                session.sync([*mine, answered(user, turn)])
+            with engine.session(f"user {user}", tenant=tenant(user)) as session, session.lease(LEASE_S, 4 * LEASE_S):
+                if (user + turn) % 5 == 0:
+                    session.sync([*mine[:-1], first_asked(user, turn)])
+                pieces = chunks(answered(user, turn))
+                for read in (pieces[: len(pieces) // 2], pieces) if (user + turn) % 3 == 0 else (pieces,):
+                    session.sync(mine)  # takes back what broke off
+                    window = session.window()
+                    with session.stream() as stream:
+                        for piece in read:
+                            stream.add(piece)
             return strangers(user, window.messages)
         except MemciError:  # somebody else answers it just now
             if attempt == _ATTEMPTS:
@@ -75,7 +104,7 @@ def serve(engine: Engine, user: int, turn: int) -> int:
 def work(url: str) -> None:
     """Be a worker: a request a line, answered in any order."""
     lock = threading.Lock()
-    with Engine(url, CONFIG) as engine, ThreadPoolExecutor(THREADS) as pool:
+    with Engine(url, settings(url)) as engine, ThreadPoolExecutor(THREADS) as pool:
         engine.warm_up()
 
         def handle(line: str) -> None:
@@ -189,17 +218,34 @@ def connections(url: str) -> int:
         return found[0] if found else 0
 
 
-def run(users: int, turns: int, processes: int, every_s: float, seed: int) -> int:
+@contextmanager
+def opened(store: str) -> Iterator[tuple[str, Callable[[], int]]]:
+    """Yield the URL of a new store, and what counts the connections to it, where it has any."""
+    with ExitStack() as stack:
+        if store == "postgres":
+            url = stack.enter_context(running_server()).new_url()
+            yield f"{url}&memci_pool=8", partial(connections, url)
+            return
+        if store == "s3":
+            server = S3Server()
+            stack.callback(server.stop)
+            yield server.url(server.new_bucket()), int
+            return
+        folder = stack.enter_context(TemporaryDirectory(prefix="memci-"))
+        yield f"sqlite:///{folder}/chats.db" if store == "sqlite" else f"file:{folder}/chats", int
+
+
+def run(store: str, users: int, processes: int, given: argparse.Namespace) -> int:
     """Let the users talk while workers are killed, look at what there is then, print the figures, and return the exit code."""
-    with running_server() as server:
-        url = server.new_url()
-        workers = [Worker(f"{url}&memci_pool=8") for _ in range(processes)]
+    turns, every_s, seed = given.turns, given.kill_every, given.seed
+    with opened(store) as (url, connected):
+        workers = [Worker(url) for _ in range(processes)]
         load, chance = Load(workers, turns, random.Random(seed)), random.Random(seed)  # noqa: S311 (chance, not secrets)
         is_over, most, kills = threading.Event(), [0], [0]
 
         def watch() -> None:
             while not is_over.wait(0.2):
-                most.append(connections(url))
+                most.append(connected())
 
         def kill() -> None:
             while not is_over.wait(every_s):
@@ -219,13 +265,13 @@ def run(users: int, turns: int, processes: int, every_s: float, seed: int) -> in
         for worker in workers:
             worker.end()
         lost, doubled = counted(url, users, turns)
-        left = connections(url)
+        left = connected()
     load.seconds.sort()
     middle, late = (load.seconds[int(share * (len(load.seconds) - 1))] for share in (0.5, 0.99))
     problems = len(load.problems) + lost + doubled + load.strange + (left > 0)
     sys.stdout.write("".join(f"  {problem}\n" for problem in load.problems[:10]))
     sys.stdout.write(
-        f"users: {users} of {turns} turns on {processes} workers, {kills[0]} kills, {load.asked_again} requests asked again: "
+        f"users, {store}: {users} of {turns} turns on {processes} workers, {kills[0]} kills, {load.asked_again} asked again: "
         f"{lost} messages lost, {doubled} doubled, {load.strange} words of other tenants, {len(load.problems)} errors; at most "
         f"{max(most)} connections, {left} left; {len(load.seconds) / took:.0f} requests a second, {1_000 * middle:.0f} ms in the "
         f"middle, {1_000 * late:.0f} ms of 99%: {problems} problems\n"
@@ -236,7 +282,7 @@ def run(users: int, turns: int, processes: int, every_s: float, seed: int) -> in
 def counted(url: str, users: int, turns: int) -> tuple[int, int]:
     """Return how many messages are missing, and how many are there that should not be."""
     lost = doubled = 0
-    with Engine(f"{url}&memci_pool=2", CONFIG) as engine:
+    with Engine(url, settings(url)) as engine:
         for user in range(users):
             with engine.session(f"user {user}", tenant=tenant(user)) as session:
                 found = list(session.messages())
@@ -248,18 +294,20 @@ def counted(url: str, users: int, turns: int) -> tuple[int, int]:
 
 def main() -> int:
     """Read the arguments, and be a worker or the whole."""
-    arguments = argparse.ArgumentParser(description="Let many users talk to a few workers on one PostgreSQL.")
-    arguments.add_argument("--users", type=int, default=1_000)
+    arguments = argparse.ArgumentParser(description="Let many users talk to a few workers on one store.")
+    arguments.add_argument("--store", choices=(*SIZES, "all"), default="postgres")
+    arguments.add_argument("--users", type=int, help="by default as many as the store is for")
     arguments.add_argument("--turns", type=int, default=6, help="of each user")
-    arguments.add_argument("--processes", type=int, default=4)
+    arguments.add_argument("--processes", type=int)
     arguments.add_argument("--kill-every", type=float, default=3.0, help="seconds between two kills; 0 for none")
     arguments.add_argument("--seed", type=int, default=1)
-    arguments.add_argument("--work", help="be a worker on this database")
+    arguments.add_argument("--work", help="be a worker on the store of this URL")
     given = arguments.parse_args()
     if given.work:
         work(given.work)
         return 0
-    return run(given.users, given.turns, given.processes, given.kill_every, given.seed)
+    stores = [*SIZES] if given.store == "all" else [given.store]
+    return max(run(store, given.users or SIZES[store][0], given.processes or SIZES[store][1], given) for store in stores)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ PARTS = {
     "driver": ["--minutes", "10"],
     "trees": ["--sessions", "1000"],
     "permitted": ["--calls", "50000"],
-    "users": [],
+    "users": ["--store", "all"],
 }
 """With their arguments; those that write take ``--directory`` too."""
 
