@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [
     "README.md",
     *(f"docs/{name}.md" for name in ("attp", "chat", "concepts", "reference", "segments", "formats", "presets")),
-    *(f"docs/{name}.md" for name in ("summaries", "time", "tree", "operations", "sharing")),
+    *(f"docs/{name}.md" for name in ("summaries", "time", "tree", "operations", "sharing", "memory")),
 ]
 
 

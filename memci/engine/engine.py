@@ -25,7 +25,7 @@ from memci.engine.core.open_sessions import OpenCores
 from memci.engine.core.quotas import Quotas
 from memci.engine.core.summary_pool import Outcome, SummaryPool
 from memci.engine.core.worker import Worker
-from memci.engine.erasure.erasing import Receipt, erase_in_forks, forget_erased, mounts_of
+from memci.engine.erasure.erasing import Receipt, elsewhere, erase_in_forks, forget_erased
 from memci.engine.hosting.engine import HostedEngine
 from memci.engine.hosting.listing import DeletionReceipt, last_record
 from memci.engine.session import OnConflict, Session
@@ -274,17 +274,16 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
                 return session.erase(receipt.page) if session.seq else None
 
         receipts = erase_in_forks(self._store, key.tenant, erased, receipt)
-        return (*receipts, *self._erase_where_mounted(key, receipt.page))
+        return (*receipts, *self._erase_elsewhere(key, receipt.page))
 
-    def _erase_where_mounted(self, key: SessionKey, page: str) -> Iterator[Receipt]:
-        """Erase what sessions have of a page that they showed or recalled of another one's."""
+    def _erase_elsewhere(self, key: SessionKey, page: str) -> Iterator[Receipt]:
+        """Erase what sessions have of a page that they showed, recalled, or took into long-term memory."""
         with self._handle(key) as session, session._open() as core:  # noqa: SLF001 (as above)
-            mounts = mounts_of(core)
-        for mounting, names in mounts.items():
-            with self._handle(self._key(mounting, key.tenant)) as session:
-                for name in names if session.seq else ():
-                    with suppress(PageNotFoundError):
-                        yield session.erase(f"{name}/{page}")
+            copies = dict.fromkeys(elsewhere(core, page))
+        for session_id, index in copies:
+            with self._handle(self._key(session_id, key.tenant)) as session, suppress(PageNotFoundError):
+                if session.seq:
+                    yield session.erase(index)
 
     def delete(self, session_id: str, *, tenant: str | None = None) -> DeletionReceipt:
         """Remove all that is stored of a session, if there is one: journal, page files, snapshots, index. It closes handles.

@@ -180,6 +180,9 @@ class Session(HostedSession, SharingSession, AbstractContextManager["Session"]):
 
         if self._core.state.mounts:
             self._show_mounts()
+        rules = self._core.config.memory
+        if rules.kept or rules.bookmarked or rules.recalled is not None:
+            self._promote_due()
         try:
             return self._run(command)
         except PermissionDeniedError as error:  # an engine that only reads

@@ -13,6 +13,7 @@ from memci.archive.catalogue.search import APART, PageText, term_line
 from memci.chapters.address import is_note, page_number, segment_of
 from memci.chapters.dates import span
 from memci.errors import PageNotFoundError
+from memci.messages import codec
 
 _CHECKPOINT = tuple(field.name for field in attrs.fields(Checkpoint))
 _NAMED = "WHERE number = ? AND name = ?"
@@ -71,7 +72,7 @@ class IndexWriter:
         """Add a checkpoint; of those of the kind ``auto`` only the newest *keep* are left, ``None`` for all."""
         *row, variables = attrs.astuple(checkpoint, recurse=False)
         marks = ", ".join("?" * len(_CHECKPOINT))
-        values = (*row, orjson.dumps(variables).decode())
+        values = (*row, codec.encode(variables).decode())
         self._db.run(f"INSERT INTO checkpoint ({', '.join(_CHECKPOINT)}) VALUES ({marks})", *values)  # noqa: S608 (names of columns)
         if keep is not None:
             oldest = "SELECT seq FROM checkpoint WHERE kind = ? ORDER BY seq DESC LIMIT -1 OFFSET ?"

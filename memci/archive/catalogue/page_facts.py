@@ -5,7 +5,8 @@ from enum import StrEnum
 from typing import Any
 
 import attrs
-import orjson
+
+from memci.messages import codec
 
 INDEX_PLACE = "index.sqlite"  # what an error names as its place when the index of page facts is damaged
 
@@ -59,7 +60,7 @@ class CheckpointKind(StrEnum):
 
 
 def _values(given: Mapping[str, Any] | str) -> Mapping[str, Any]:
-    return orjson.loads(given) if isinstance(given, str) else given
+    return codec.decode(given.encode()) if isinstance(given, str) else given
 
 
 @attrs.frozen(kw_only=True)

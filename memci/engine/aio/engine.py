@@ -295,6 +295,7 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     status = _awaited(Session.status)
     recap = _awaited(Session.recap)
     handoff = _awaited(Session.handoff)
+    promote = _awaited(Session.promote)
     mount = _awaited(Session.mount)
     unmount = _awaited(Session.unmount)
     mounts = _awaited(Session.mounts)
@@ -446,6 +447,7 @@ class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
     prune = _awaited(Engine.prune)
     erase_tenant = _awaited(Engine.erase_tenant)
     usage = _awaited(Engine.usage)
+    page = _awaited(Engine.page)
 
     async def close(self) -> None:
         """Close all sessions and the store, after what summarisers are at, for five seconds at most. May be called twice."""

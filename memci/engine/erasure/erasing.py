@@ -1,6 +1,6 @@
 """Erasing a page: its content leaves the journal, all that was made of it, and forks; the rest of the history stays checkable."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 
@@ -13,7 +13,7 @@ from memci.engine.core.monitor import logger
 from memci.engine.erasure.beside import MountedRedaction, SlotsRedaction
 from memci.engine.erasure.redaction import Redaction, begins
 from memci.engine.history.events import Forked, MessageAppended, PageErased, SessionConfigured, from_record
-from memci.engine.history.shared_events import MountNoted
+from memci.engine.history.shared_events import MountNoted, PagePromoted
 from memci.engine.history.state import SLOTS
 from memci.engine.history.tree_events import NoteWritten
 from memci.engine.reading import pages
@@ -218,12 +218,12 @@ class _Descent:
         return found
 
 
-def mounts_of(core: Core) -> dict[str, dict[str, None]]:
-    """Return which sessions ever showed this one, each with the names under which it did, in order. O(history)."""
-    found: dict[str, dict[str, None]] = {}
+def elsewhere(core: Core, page: str) -> Iterator[tuple[str, str]]:
+    """Yield where other sessions may have copies of a page: session, and the page's index there. O(history)."""
     for record in core.store.journal.read():
-        if record.kind == MountNoted.kind:
+        if record.kind in (MountNoted.kind, PagePromoted.kind):
             event = from_record(record)
-            assert isinstance(event, MountNoted)
-            found.setdefault(event.session, {})[event.name] = None
-    return found
+            if isinstance(event, MountNoted):
+                yield event.session, f"{event.name}/{page}"
+            elif isinstance(event, PagePromoted) and event.page == page:
+                yield event.session, event.note

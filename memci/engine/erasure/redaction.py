@@ -33,7 +33,7 @@ _TEXTS = ("summary", "outcome")
 _NOTHING_OF_PAGES = (
     *("answer_noted", "mentioned", "touched", "trimmed", "faded", "evicted", "pinned", "erased"),
     *("settled", "usage", "fork_made", "forked", "summaries_claimed", "described", "handed_over", "leased", "lease_ended"),
-    *("mounted", "unmounted", "mounted_by", "segment_added", "removed", "returned", "slots_set", "system_shown"),
+    *("mounted", "unmounted", "mounted_by", "promoted", "segment_added", "removed", "returned", "slots_set", "system_shown"),
 )
 
 

@@ -14,7 +14,7 @@ from memci.engine.history.edited import edit
 from memci.engine.history.events import Event
 from memci.engine.history.folded import fold, keep, keep_pin, publish, trim, undo_fold, ungroup
 from memci.engine.history.page_codec import page_from_value
-from memci.engine.history.shared_events import HandedOver, MountNoted, SessionMounted, SessionUnmounted
+from memci.engine.history.shared_events import HandedOver, MountNoted, PagePromoted, SessionMounted, SessionUnmounted
 from memci.engine.history.state import MOST_ANSWERS, MOST_LEFT_OPEN, SYSTEM, USER, LateResult, Mount, Slots, State
 from memci.engine.history.tree_events import (
     DirectoryMade,
@@ -99,6 +99,8 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             state.session, state.lease = event.session, (0, "")
         case SessionMounted(name=name):
             state.mounts[name] = Mount(**{field.name: getattr(event, field.name) for field in attrs.fields(Mount)})
+        case PagePromoted(page=page):
+            state.promoted[page] = event.note, event.revision
         case SessionUnmounted(name=name):
             state.mounts.pop(name, None)
             for index in [each for each in state.recalled.attachments if each.startswith(f"{name}/")]:

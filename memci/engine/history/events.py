@@ -15,7 +15,7 @@ from memci.archive.stores.contract import NewRecord, Record
 from memci.chapters.page import Page
 from memci.engine.history.blocks import OLDEST_RENDERER
 from memci.engine.history.kind import Kind
-from memci.engine.history.shared_events import HandedOver, MountNoted, SharedEvent
+from memci.engine.history.shared_events import HandedOver, MountNoted, PagePromoted, SharedEvent
 from memci.engine.history.tree_events import TreeEvent
 from memci.errors import StoreError
 from memci.messages import codec
@@ -417,7 +417,7 @@ class Forked(Kind, kind="forked"):
 AT_THE_END = (
     *(MessageAppended, AnswerNoted, PagesMentioned, PagesTouched, WindowSettled, UsageReported, SlotsSet),
     *(PagesEvicted, PageBegan, CheckpointMade, ForkMade, SummariesClaimed, SummaryPrepared, EntryBookmarked, SessionDescribed),
-    *(HandedOver, MountNoted, MessageAnnotated, Leased, LeaseEnded),
+    *(HandedOver, MountNoted, PagePromoted, MessageAnnotated, Leased, LeaseEnded),
 )
 """The events that leave alone what a window shows, or add to its end."""
 

@@ -51,4 +51,15 @@ class MountNoted(Kind, kind="mounted_by"):
     at: str
 
 
-SharedEvent: TypeAlias = HandedOver | SessionMounted | SessionUnmounted | MountNoted
+@attrs.frozen(kw_only=True, repr=False)
+class PagePromoted(Kind, kind="promoted"):
+    """What a page says is a note of the tenant's long-term memory, too."""
+
+    page: str
+    revision: int  # of the page
+    session: str  # that holds the note
+    note: str
+    at: str
+
+
+SharedEvent: TypeAlias = HandedOver | SessionMounted | SessionUnmounted | MountNoted | PagePromoted

@@ -131,6 +131,7 @@ class State:
     active: ActiveChapter = attrs.field(factory=ActiveChapter)
     slots: Slots | None = None  # None where there is none
     mounts: dict[str, Mount] = attrs.field(factory=dict)  # by the name that it has here, in the order in which they came
+    promoted: dict[str, tuple[str, int]] = attrs.field(factory=dict)  # by page: the note of it in long-term memory, of a revision
     turn_page: str = ""  # the first page of the open turn; empty before the first
     opening: Page | None = None  # what the user opened the turn with, from its first page's archiving to the fold after the turn
     pinned: set[str] = attrs.field(factory=set)

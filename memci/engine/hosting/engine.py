@@ -8,10 +8,12 @@ from datetime import datetime, timedelta
 from time import monotonic
 
 from memci.archive.stores.contract import Store, Usage
+from memci.chapters.page import Page
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import EngineNotice, check_observer
 from memci.engine.hosting import listing
 from memci.engine.hosting.listing import DeletionReceipt, SessionFacts, TenantReceipt
+from memci.engine.reading import pages
 from memci.engine.reading.searching import Hit
 from memci.engine.settings.setting import MOST, listed
 from memci.engine.sharing import finding
@@ -72,6 +74,14 @@ class HostedEngine(ABC):
         self._check_open()
         named = self.sessions(tenant=tenant) if sessions is None else listed(sessions, "sessions", "session ids")
         return finding.search(functools.partial(self._opened, tenant), named, query, limit)
+
+    def page(self, address: str, *, tenant: str | None = None) -> Page:
+        """Return a page of any session of a tenant by its address, ``session/usr-12``, as ``Hit.address`` is. O(its size)."""
+        if not isinstance(address, str) or "/" not in address:  # type: ignore[redundant-expr]  # any caller's
+            raise ArgumentError(argument="address", value=address, wanted="a session and a page, such as chat-7/usr-12")
+        session_id, _, index = address.rpartition("/")
+        with self._opened(tenant, session_id) as core:
+            return pages.read(core, pages.page_index(index))
 
     def list_sessions(  # noqa: PLR0913 (each narrows it in another way)
         self,

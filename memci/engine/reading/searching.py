@@ -10,7 +10,7 @@ import attrs
 from memci.archive.catalogue.page_facts import PageState
 from memci.archive.catalogue.search import ExtraPage, Filter
 from memci.archive.contents.tree import Permission
-from memci.chapters.address import segment_of
+from memci.chapters.address import is_foreign, segment_of
 from memci.chapters.dates import utc_text
 from memci.engine.core.core import Core
 from memci.engine.core.indexing import indexed_text
@@ -47,6 +47,11 @@ class Hit:
     at: str | None = None
     why: str = ""
     session: str = ""
+
+    @property
+    def address(self) -> str:
+        """Where the page is among all sessions of a tenant, ``session/usr-12``; its index where one session was searched."""
+        return f"{self.session}/{self.index}" if self.session and not is_foreign(self.index) else self.index
 
 
 def search(  # noqa: PLR0913 (each narrows it in another way)

@@ -21,7 +21,18 @@ from memci.engine.settings.setting import matches, place_of, refusal, section, s
 from memci.errors import ConfigError, shown
 
 _PLACE_KEYS = (
-    *("on_conflict", "store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits", "models"),
+    *(
+        "on_conflict",
+        "store",
+        "durability",
+        "snapshot_every",
+        "open_sessions",
+        "checkpoints",
+        "search",
+        "limits",
+        "models",
+        "memory",
+    ),
     *("summarizer", "summary", "planner"),
 )
 
@@ -240,6 +251,17 @@ class Limits:
 
 
 @attrs.frozen(kw_only=True)
+class Memory:
+    """Long-term memory: notes of a session of the tenant, of pages that were promoted."""
+
+    session: str = setting("memory", "the session that holds it", example="memory")
+    recalled: int | None = setting(None, "recalls after which a page is promoted by itself; null for never")
+    kept: bool = setting(default=False, comment="whether kept pages are promoted by themselves")
+    bookmarked: bool = setting(default=False, comment="whether pages with a bookmark are")
+    max_notes: int | None = setting(None, "notes that stay listed, those recalled last; null for all")
+
+
+@attrs.frozen(kw_only=True)
 class Config:
     """Everything that can be set, with the defaults of an empty file; ``config_file_text`` says what each key does."""
 
@@ -283,6 +305,7 @@ class Config:
     )
     checkpoints: Checkpoints = section(Checkpoints, "made without being asked for, beside those of session.checkpoint")
     limits: Limits = section(Limits, "what is refused for its size; nothing of it is stored")
+    memory: Memory = section(Memory, "long-term memory, of a tenant's sessions together")
     models: Mapping[str, Any] = attrs.field(
         factory=dict,
         metadata={"comment": "rows of your own for budget.model, by name: some of window, reserve, counter and prices"},

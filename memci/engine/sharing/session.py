@@ -20,10 +20,10 @@ from memci.engine.reading import pages
 from memci.engine.reading.explain import Explanation
 from memci.engine.reading.searching import Hit
 from memci.engine.reading.session import ReadSession
-from memci.engine.sharing import handing, mounting
+from memci.engine.sharing import handing, mounting, promoting
 from memci.engine.sharing.handing import PARTS, checked_parts, room
 from memci.engine.tree.session import TreeSession
-from memci.errors import ArgumentError, StoreError
+from memci.errors import ArgumentError, MemciError, StoreError
 
 if TYPE_CHECKING:
     from memci.engine.tools.tree_tools import TreeToolbox
@@ -40,6 +40,7 @@ class SharingSession(ReadSession, TreeSession):
     """
 
     _sibling: Callable[[SessionKey], AbstractContextManager["SharingSession"]]  # opens another session of the engine
+    _promoted_turn = -1  # in which was looked whether pages are to be promoted
     _mounts_turn = -1  # in which was looked whether mounted sessions changed
 
     @property
@@ -127,6 +128,40 @@ class SharingSession(ReadSession, TreeSession):
     def mounts(self) -> dict[str, Mount]:
         """Return which sessions are mounted, by the name that each has here, in the order in which they came."""
         return self._run(lambda core: dict(core.state.mounts))
+
+    def promote(self, index: str | int, title: str | None = None) -> str:
+        """Write what a page says into the tenant's long-term memory, and return the address of the note, ``memory/note-3``.
+
+        A note of the session that ``memory.session`` names, called as the page or *title*, with its provenance: who said what, in
+        600 tokens at most. The same page again gives the same note; one that took in a late result a new one. Both journals have
+        it. ``ArgumentError`` in that session itself.
+        """
+        name = pages.page_index(index)
+        memory = self._core.config.memory
+        made = self._run(lambda core: promoting.prepare(core, name, title))
+        known = self._run(lambda core: promoting.known(core, made))
+        if known and title is None:
+            return f"{memory.session}/{known}"
+        with self._receiver(memory.session, "memory.session") as there:
+            note = there.create_detail_page(made.name, made.description, made.detail)
+            for old in there._run(lambda core: promoting.surplus(core, memory.max_notes)):
+                there.remove_page(old)
+        self._run(lambda core: promoting.note(core, made, memory.session, note))
+        return f"{memory.session}/{note}"
+
+    def _promote_due(self) -> None:
+        """Promote what the rules of the settings name, once a turn; a failure is logged, and tried again in the next one."""
+        rules, turn = self._core.config.memory, self._core.state.turn
+        if turn == self._promoted_turn:
+            return
+        self._promoted_turn = turn
+        if self._core.session_id == rules.session or self._core.read_only:
+            return
+        try:
+            for index in self._run(promoting.due):
+                self.promote(index)
+        except MemciError as error:
+            logger().warning("session %r: pages are promoted later: %s", self._core.session_id, error)
 
     def page(self, index: str | int) -> Page:
         """Return a page with all its messages; it does not count as a recall. O(its size).

@@ -231,6 +231,7 @@ def full_state() -> State:
     quoted = {"page": "usr-2", "address": "usr-2/1", "role": "user", "at": "2026-03-01", "text": "of then"}
     state.recalled.quotes[9] = Quotes(passages=[quoted], block=passages_block([quoted], state.wire), tokens=40)
     texts = {"goal": "ship it", "files": "a.py\nb.py"}
+    state.promoted["usr-7"] = ("note-3", 2)
     state.mounts["project"] = Mount(
         session="Project 7",
         permission="read_only",

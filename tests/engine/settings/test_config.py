@@ -21,6 +21,7 @@ from memci.engine.settings.config import (
     Eviction,
     Levels,
     Limits,
+    Memory,
     OpenSessions,
     Prices,
     Recall,
@@ -44,6 +45,7 @@ SECTIONS = {
     "open_sessions": OpenSessions,
     "checkpoints": Checkpoints,
     "limits": Limits,
+    "memory": Memory,
 }
 
 
@@ -118,6 +120,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "checkpoints": {"every_turns": None, "keep": 50},
         "limits": {"message_bytes": 33_554_432, "tenant_sessions": None, "tenant_bytes": None},
         "models": {},
+        "memory": {"session": "memory", "recalled": None, "kept": False, "bookmarked": False, "max_notes": None},
     }
 
 
@@ -211,6 +214,11 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "levels.gone": [0, -1, True, 1.5, "never"],
     "limits.message_bytes": [0, -1, True, None, 1.5, "1 MB"],
     "budget.model": ["gpt-99", 7, True, "", ["gpt-5"]],
+    "memory.session": ["", 7, None],
+    "memory.recalled": [0, "often", True],
+    "memory.kept": ["yes", 1],
+    "memory.bookmarked": ["yes", 1],
+    "memory.max_notes": [0, "many", True],
     "models": [7, "gpt-5", [], None],
     "limits.tenant_sessions": [0, -1, True, 1.5, "many"],
     "limits.tenant_bytes": [0, -1, True, 1.5, "1 GB"],
@@ -404,6 +412,7 @@ def configs(draw: st.DrawFn) -> Config:
         snapshot_every=draw(COUNTS),
         open_sessions=OpenSessions(max_bytes=draw(COUNTS)),
         checkpoints=Checkpoints(every_turns=draw(st.none() | COUNTS), keep=draw(st.none() | COUNTS)),
+        memory=Memory(recalled=draw(st.none() | COUNTS), kept=draw(st.booleans()), max_notes=draw(st.none() | COUNTS)),
         limits=Limits(
             message_bytes=draw(COUNTS), tenant_sessions=draw(st.none() | COUNTS), tenant_bytes=draw(st.none() | COUNTS)
         ),
@@ -424,7 +433,7 @@ def test_the_policy_is_all_but_the_place(config: Config) -> None:
     kept |= {"headlines"} if config.summary.headlines else set()
     assert kept == policy.pop("summary", {}).keys()
     places = {"on_conflict", "store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits"}
-    places |= {"summarizer", "summary", "planner", "models"}
+    places |= {"summarizer", "summary", "planner", "models", "memory"}
     assert places == config.to_mapping().keys() - policy.keys()
     back = attrs.evolve(Config.from_mapping(policy), **{name: getattr(config, name) for name in places})
     assert config == back

@@ -1,0 +1,87 @@
+"""Long-term memory: pages worth keeping are written down as notes of a session that all others of the tenant may mount."""
+
+from collections.abc import Callable, Iterator
+
+import attrs
+
+from memci.archive.catalogue.page_facts import PageState
+from memci.chapters.page import Page
+from memci.engine.core.core import Core
+from memci.engine.history.shared_events import PagePromoted
+from memci.engine.reading import pages
+from memci.errors import ArgumentError
+from memci.messages.headline import unheaded
+from memci.messages.parts import parts
+
+NOTE_TOKENS = 600  # of a promoted page, at most
+_TITLE_CHARACTERS = 100
+
+
+@attrs.frozen
+class Promotion:
+    """What of a page goes into long-term memory: the *page*, its revision, and the note that is made of it."""
+
+    page: str
+    revision: int
+    name: str
+    description: str
+    detail: str
+
+
+def prepare(core: Core, index: str, title: object) -> Promotion:
+    """Return what a page says as a note: who said what, as far as there is room. O(its size)."""
+    if title is not None and (not isinstance(title, str) or not title.strip()):
+        raise ArgumentError(argument="title", value=title, wanted="a line of text, or None")
+    pages.refuse_root(core, index)
+    facts, page = pages.get_facts(core, index), pages.load(core, index)
+    name = title if title is not None else pages.shown_title(facts.title) or f"{index} of {core.session_id}"
+    printable = "".join(each if each.isprintable() else " " for each in name)
+    detail = "\n".join(_lines(page, core.counter.count)) or facts.title
+    source = core.session_id if core.session_id.isprintable() else "another session"
+    told = f"from {index} of session {source}, event {core.state.seq}"
+    return Promotion(index, facts.revision, " ".join(printable.split())[:_TITLE_CHARACTERS], told[:400], detail)
+
+
+def _lines(page: Page, count: Callable[[str], int]) -> Iterator[str]:
+    room = NOTE_TOKENS
+    for node in page.nodes():
+        for part in parts(node.message.value()):
+            text = unheaded(node.message, part.text).strip()
+            line = f"{node.message.speaker}: {text}"
+            if text and room > 0:
+                tokens = count(line) + 1
+                yield line if tokens <= room else line[: max(len(line) * room // tokens, 1)]
+                room -= tokens
+
+
+def known(core: Core, promotion: Promotion) -> str:
+    """Return the note that a page was promoted to as it is; empty for none."""
+    note, revision = core.state.promoted.get(promotion.page, ("", 0))
+    return note if revision == promotion.revision else ""
+
+
+def note(core: Core, promotion: Promotion, session: str, index: str) -> None:
+    """Note in a session that a page of it is in long-term memory."""
+    core.commit([PagePromoted(page=promotion.page, revision=promotion.revision, session=session, note=index, at=core.now())])
+
+
+def due(core: Core) -> list[str]:
+    """Return the pages that the rules of the settings promote, and that are not promoted yet. O(entries of the contents page)."""
+    rules, state = core.config.memory, core.state
+    found = dict.fromkeys(state.kept) if rules.kept else {}
+    if rules.bookmarked:
+        found |= dict.fromkeys(page for page, _ in state.bookmarks.values())
+    if rules.recalled is not None:
+        counted = ((entry.index, getattr(entry, "recall_count", 0)) for entry in state.archive.entries)
+        found |= dict.fromkeys(index for index, count in counted if count >= rules.recalled)
+    return [index for index in found if index not in state.promoted and state.page_state(index) is not PageState.OPEN]
+
+
+def surplus(core: Core, most: int | None) -> list[str]:
+    """Return the notes that are too many, those that were not recalled for longest first. O(notes)."""
+    if most is None:
+        return []
+    notes = [node for node in core.state.tree if node.is_note and not core.state.tree.is_removed(node.index)]
+    facts = [found for node in notes if (found := core.facts(node.index)) is not None]
+    oldest = sorted(facts, key=lambda each: (each.last_recall_turn or 0, each.first_seq))
+    return [each.index for each in oldest[: max(len(oldest) - most, 0)]]

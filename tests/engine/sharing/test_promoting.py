@@ -1,0 +1,142 @@
+"""Long-term memory: pages that are promoted by hand or by rule, what others of the tenant see of them, and how they end."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memci.archive.stores.memory import MemoryStore
+from memci.engine.engine import Engine
+from memci.errors import ArgumentError, PageNotFoundError
+from tests.engine.sessions import config_of, talk
+from tests.engine.wire import assistant, user
+
+BUDGET = {"window": 6_000, "reserve": 0}
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    with Engine(MemoryStore(), config_of(budget=BUDGET), on_conflict="retry") as engine:
+        yield engine
+
+
+def test_a_page_is_promoted(engine: Engine) -> None:
+    """It is a note of the memory session, with its words, a name and its provenance; both journals have it."""
+    session = engine.session("chat")
+    talk(session, 3)
+    address = session.promote("usr-2", "Second question")
+    assert "memory/note-1" == address
+    page = engine.page(address)
+    assert "user: question2" in str(page.messages)
+    assert "Second question" == page.name
+    with engine.session("memory") as memory:
+        assert "from usr-2 of session chat" in memory.contents.render()
+    assert ["promoted"] == [event.kind for event in session.events(pages=["usr-2"]) if event.kind == "promoted"]
+    assert () == session.verify().problems
+
+
+def test_the_same_page_is_one_note(engine: Engine) -> None:
+    """Promoting it again gives the note that is there; another page makes another one."""
+    session = engine.session("chat")
+    talk(session, 3)
+    assert ["memory/note-1", "memory/note-1", "memory/note-2"] == [
+        session.promote(index) for index in ("usr-1", "usr-1", "usr-2")
+    ]
+
+
+def test_others_see_and_recall_it(engine: Engine) -> None:
+    """A session that mounts the memory shows the note, finds it, and recalls it; one of another tenant does not."""
+    session = engine.session("chat")
+    session.append(user("my size of shoe is marmalade"))
+    session.append(assistant("Noted."))
+    session.append(user("and now?"))
+    session.promote("usr-1", "Shoes")
+    other = engine.session("other")
+    other.append(user("which shoes?"))
+    other.mount("memory")
+    assert "[memory/note-1] Shoes" in other.window().to_json().decode()
+    assert "marmalade" in str(other.recall("memory/note-1").messages)
+    (hit, *_) = engine.search("marmalade", sessions=["memory"])
+    assert "memory/note-1" == hit.address
+    assert "marmalade" in str(engine.page(hit.address).messages)
+    assert [] == engine.search("marmalade", tenant="stranger")
+
+
+def test_rules_promote(engine: Engine) -> None:
+    """Pages that were recalled often, are kept or have a bookmark are promoted as the next turn's window is made, once each."""
+    rules = {"recalled": 2, "kept": True, "bookmarked": True}
+    session = engine.session("chat", config={"memory": rules})
+    talk(session, 6)
+    session.keep("usr-4")
+    session.bookmark("usr-5/1", "here")
+    session.fold(["usr-1", "usr-2"])
+    for _ in range(2):
+        session.recall("usr-1")
+        session.fade("usr-1")
+    session.recall("usr-2")
+    for _ in range(3):
+        session.append(user("and now?"))
+        session.window()
+        session.append(assistant("So it is."))
+    with engine.session("memory") as memory:
+        assert {"usr-1", "usr-4", "usr-5"} == set(re.findall(r"from (\S+) of session chat", memory.contents.render()))
+    assert 3 == sum(event.kind == "promoted" for event in session.events())
+
+
+def test_nothing_is_promoted_by_itself(engine: Engine) -> None:
+    """By default no rule is on, and no session of the memory is made."""
+    session = engine.session("chat")
+    talk(session, 6)
+    session.keep("usr-4")
+    session.window()
+    assert ["chat"] == list(engine.sessions())
+
+
+def test_the_memory_keeps_its_size() -> None:
+    """Beyond max_notes the notes that were not recalled for longest leave its contents page; they stay stored and found."""
+    engine = Engine(MemoryStore(), config_of(budget=BUDGET, memory={"max_notes": 2}), on_conflict="retry")
+    session = engine.session("chat")
+    talk(session, 4)
+    session.promote("usr-1")
+    session.promote("usr-2")
+    memory = engine.session("memory")
+    memory.append(user("what is there?"))
+    memory.recall("note-1")
+    session.promote("usr-3")
+    assert ["note-1", "note-3"] == [entry.index for entry in memory.contents.entries]
+    assert 3 == len(memory.notes())
+
+
+def test_erasing_reaches_it(tmp_path: Path) -> None:
+    """With forks, erasing a page takes its note out, byte by byte; deleting the session leaves the note."""
+    with Engine(f"file:{tmp_path}", config_of(budget=BUDGET)) as engine:
+        session = engine.session("chat")
+        session.append(user("the zebrafinch sings"))
+        session.append(user("at night"))
+        session.append(assistant("So it does."))
+        talk(session, 1, first=9)
+        session.promote("usr-1", "Birds")
+        session.promote("usr-2", "Nine")
+        receipts = engine.erase("chat", "usr-1", forks=True)
+        assert [("chat", "usr-1"), ("memory", "note-1")] == [(each.session, each.page) for each in receipts]
+        assert [] == [path for path in tmp_path.rglob("*") if path.is_file() and b"zebrafinch" in path.read_bytes()]
+        session.close()
+        engine.delete("chat")
+        assert "question9" in str(engine.page("memory/note-2").messages)
+
+
+def test_what_cannot_be_promoted(engine: Engine) -> None:
+    """A page that is not there, a root, a title that is none, and a page of the memory itself are refused."""
+    session = engine.session("chat")
+    talk(session, 1)
+    with pytest.raises(PageNotFoundError):
+        session.promote("usr-9")
+    with pytest.raises(ArgumentError):
+        session.promote("usr-1", " ")
+    session.promote("usr-1")
+    with engine.session("memory") as memory, pytest.raises(ArgumentError):
+        memory.promote("note-1")
+    for bad in ("usr-1", "", 7):
+        with pytest.raises(ArgumentError):
+            engine.page(bad)  # type: ignore[arg-type]
