@@ -59,7 +59,7 @@ def fold_at_marks(core: Core, opened: int) -> None:
     try:
         core.run(fold_planned, core.config.on_conflict)
     except Exception as error:  # noqa: BLE001 (the append is committed: nothing that a fold meets may hide it)
-        tell = logger().info if isinstance(error, ConflictError) else logger().warning
+        tell = logger(core.key).info if isinstance(error, ConflictError) else logger(core.key).warning
         said = str(error) if isinstance(error, MemciError) else repr(error)
         tell("session %r: a fold failed and is tried again: %s", core.session_id, said)
         core.monitor.tell(FoldFailed(error=error))

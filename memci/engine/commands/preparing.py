@@ -152,7 +152,7 @@ def _extracts(core: Core, page: Page, room: int) -> Summary:
     try:
         return ExtractiveSummarizer().summarize([node.message for node in page.nodes()], max_tokens=room)
     except Exception:  # noqa: BLE001 (as above)
-        logger().exception("session %r: page %s could not be summarised", core.session_id, page.index)
+        logger(core.key).exception("session %r: page %s could not be summarised", core.session_id, page.index)
         return Summary(title="")
 
 

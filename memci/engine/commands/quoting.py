@@ -54,7 +54,7 @@ def quote(core: Core, budget: int, heard: int) -> int:
             return heard
         events = _quoted(core, budget, page.tail, hits)
     except (UnavailableError, CorruptError) as error:
-        logger().warning("session %r: no passages could be quoted: %s", core.session_id, error)
+        logger(core.key).warning("session %r: no passages could be quoted: %s", core.session_id, error)
         core.monitor.tell(PrefetchFailed(error=error))
         return heard
     if events:

@@ -296,12 +296,12 @@ class Core:
         try:
             return self._answer(question)
         except UnavailableError as error:
-            logger().warning("session %r: the index cannot be used, a copy in memory is: %s", self.session_id, error)
+            logger(self.key).warning("session %r: the index cannot be used, a copy in memory is: %s", self.session_id, error)
             self.indexed = indexing.private(self.store, self.state)
         except CorruptError as error:
             if error.place != INDEX_PLACE:
                 raise
-            logger().warning("session %r: the index is made again from the journal: %s", self.session_id, error)
+            logger(self.key).warning("session %r: the index is made again from the journal: %s", self.session_id, error)
             self.indexed = indexing.emptied(self.store, read_only=self.read_only)
         return self._answer(question)
 
@@ -340,7 +340,7 @@ class Core:
             if self.state.seq - self._index().seq >= indexing.INDEX_CHUNK:
                 self.ask(lambda index: index.seq)
         except StoreError as error:
-            tell = logger().info if isinstance(error, ConflictError) else logger().warning  # it is ahead of this process
+            tell = getattr(logger(self.key), "info" if isinstance(error, ConflictError) else "warning")  # it is ahead
             tell("session %r: the index is older than the session and catches up later: %s", self.session_id, error)
 
     def lay_out(self, state: State, settled: WindowSettled | None) -> Layout:
@@ -398,7 +398,7 @@ class Core:
             if any(record.kind == PageErased.kind for record in self.store.journal.read(self.state.seq)):
                 self.store.snapshots.clear()  # another process erased meanwhile, and may have cleared them before this one came
         except Exception as error:  # noqa: BLE001 (what a command committed is: nothing that comes after may hide it)
-            logger().warning("session %r: no snapshot at %d: %s", self.session_id, self.state.seq, error)
+            logger(self.key).warning("session %r: no snapshot at %d: %s", self.session_id, self.state.seq, error)
 
     def facts(self, index: str) -> PageFacts | None:
         """Return the facts of a page, ``None`` where there is none. O(1); O(its entries) where it stands in the window."""
@@ -466,7 +466,7 @@ class Core:
                 self._check_length(head, found[0], "a snapshot")
                 found = snapshots.find(head)
         except UnavailableError as error:
-            logger().warning("session %r: snapshots cannot be read, the journal is: %s", self.session_id, error)
+            logger(self.key).warning("session %r: snapshots cannot be read, the journal is: %s", self.session_id, error)
             found = None
         if found is not None:
             seq, value = found[0], codec.decode(found[1])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import attrs
 
+from memci.archive.stores.names import SessionKey
 from memci.engine.history.events import Event, PagesFaded
 from memci.errors import ConfigError, shown
 
@@ -22,11 +23,15 @@ class Zone(StrEnum):
     RED = "red"
 
 
-def logger() -> "logging.Logger":
-    """Return memci's logger. It tells of ids and counts, never of message text."""
+def logger(key: SessionKey | None = None) -> "logging.LoggerAdapter[logging.Logger]":
+    """Return memci's logger; its records have the fields ``session`` and ``tenant`` of a *key*.
+
+    It tells of ids and counts, never of message text.
+    """
     import logging  # noqa: PLC0415 (slow to load, and seldom needed)
 
-    return logging.getLogger("memci")
+    tenant, session = key or ("", "")
+    return logging.LoggerAdapter(logging.getLogger("memci"), {"session": session, "tenant": tenant})
 
 
 _ZONES = ((0.50, Zone.GREEN), (0.75, Zone.YELLOW), (0.90, Zone.ORANGE))

@@ -381,9 +381,9 @@ def _log(session: SessionKey, error: Exception) -> None:
     """Say what went wrong, where nobody waits for it: with a traceback, unless it is one of memci's own errors."""
     text = "session %r: a summary was not asked for, or not noted: %s"
     if isinstance(error, MemciError):
-        logger().warning(text, session.session_id, error)
+        logger(session).warning(text, session.session_id, error)
     else:
-        logger().error(text, session.session_id, error, exc_info=error)
+        logger(session).error(text, session.session_id, error, exc_info=error)
 
 
 def _shared(usage: Mapping[str, float], parts: int) -> list[dict[str, float]]:

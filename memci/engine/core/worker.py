@@ -120,10 +120,10 @@ class Worker:
         try:
             return self._step(core)
         except StoreError as error:
-            logger().info("session %r: nothing more is done ahead of its next turn: %s", core.session_id, error)
+            logger(core.key).info("session %r: nothing more is done ahead of its next turn: %s", core.session_id, error)
         except Exception:  # noqa: BLE001 (as above)
             if threading.main_thread().is_alive():  # else the interpreter ends, and modules cannot be loaded any more
-                logger().exception("session %r: nothing more is done ahead of its next turn", core.session_id)
+                logger(core.key).exception("session %r: nothing more is done ahead of its next turn", core.session_id)
         return False
 
     def _step(self, core: Core) -> bool:

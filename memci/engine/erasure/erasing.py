@@ -104,7 +104,7 @@ def forget_erased(core: Core, after: int) -> None:
                 core.run(partial(_tidy_files, index=event.page), "retry")
         core.store.drop_unused()
     except StoreError as error:
-        logger().warning("session %r: copies of what was erased may be left: %s", core.session_id, error)
+        logger(core.key).warning("session %r: copies of what was erased may be left: %s", core.session_id, error)
 
 
 def stray_files(core: Core, index: str) -> list[str]:

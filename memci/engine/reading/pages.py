@@ -257,7 +257,7 @@ def _mended(core: Core, facts: PageFacts) -> Page:
         if not core.read_only:
             core.store.pages.put({file_name(facts.index, facts.revision): page_file(page)[0]})
     except StoreError as error:
-        logger().warning("session %r: the file of page %s could not be put back: %s", core.session_id, page.index, error)
+        logger(core.key).warning("session %r: the file of page %s could not be put back: %s", core.session_id, page.index, error)
     return page
 
 

@@ -161,7 +161,7 @@ class SharingSession(ReadSession, TreeSession):
             for index in self._run(promoting.due):
                 self.promote(index)
         except MemciError as error:
-            logger().warning("session %r: pages are promoted later: %s", self._core.session_id, error)
+            logger(self._core.key).warning("session %r: pages are promoted later: %s", self._core.session_id, error)
 
     def page(self, index: str | int) -> Page:
         """Return a page with all its messages; it does not count as a recall. O(its size).
@@ -323,7 +323,7 @@ class SharingSession(ReadSession, TreeSession):
                     if there.seq != mount.seq:
                         self._show(name, mount, there)
             except StoreError as error:  # no other session keeps this one from its window
-                logger().warning("session %r: mount %r shows what it did: %s", self._core.session_id, name, error)
+                logger(self._core.key).warning("session %r: mount %r shows what it did: %s", self._core.session_id, name, error)
 
     def _show(self, name: str, mount: Mount, there: "SharingSession") -> None:
         count = self._core.counter.count

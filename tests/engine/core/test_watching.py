@@ -100,3 +100,20 @@ def test_a_ping_asks_the_store(tmp_path: Path) -> None:
     assert [] == list(tmp_path.iterdir())
     with Engine("postgresql://memci@/chats?host=/nowhere") as engine, pytest.raises(UnavailableError):
         engine.ping()
+
+
+def test_records_of_the_log_have_fields(caplog: pytest.LogCaptureFixture) -> None:
+    """Each record of a session has its id and its tenant as fields, and no word that anybody said."""
+
+    class Fails:
+        name = "fails"
+
+        def plan(self, state: object, config: object) -> None:
+            raise RuntimeError
+
+    engine = Engine(MemoryStore(), config_of(budget={"window": 900, "reserve": 0}), planner=Fails())  # type: ignore[arg-type]
+    talk(engine.session("chat", tenant="acme"), 9)
+    records = [record for record in caplog.records if record.name == "memci"]
+    assert records
+    assert {("chat", "acme")} == {(vars(record)["session"], vars(record)["tenant"]) for record in records}
+    assert not any("ask1x" in record.getMessage() for record in records)
