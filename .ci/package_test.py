@@ -1,6 +1,7 @@
-"""Build an sdist, and a wheel from it, look inside them, and run the tests against the wheel installed.
+"""Build an sdist, and a wheel from it, look inside them, and run some tests against the wheel installed.
 
-The environment is fresh and lies outside the checkout, and the tests run from a copy of their own, so that nothing
+The modules installed are those of the checkout, which all tests run against: what is looked for is a file that is missing, or a
+dependency. The environment is fresh and lies outside the checkout, and the tests run from a copy of their own, so that nothing
 but the installed files can be imported as memci.
 """
 
@@ -18,6 +19,7 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / "constraints.txt"
 TEST_FILES = ("tests", "benchmarks", "examples", "docs", "README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml")
+TESTS = ("tests/test_package.py", "tests/cli", "tests/chat", "tests/mcp")
 SDIST_FILES = {".gitignore", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}
 """What the build backend puts beside the package; pip needs the metadata, the licence asks for itself."""
 
@@ -64,7 +66,7 @@ def check_modules(built: Path, modules: Iterable[str]) -> None:
 
 
 def test_installed(built: Path, work: Path) -> None:
-    """Install a distribution into a new environment, with what the tests need, and run them from a copy."""
+    """Install a distribution into a new environment, with what the tests need, and run some from a copy."""
     environment = work / "venv"
     venv.create(environment, with_pip=True)
     python = environment / "bin" / "python"
@@ -80,7 +82,7 @@ def test_installed(built: Path, work: Path) -> None:
     code = "import memci, sys; sys.exit(not memci.__file__.startswith(sys.prefix))"
     run(python, "-c", code, cwd=copy)
     print(f"--- {built.name}: the tests against what it installs", flush=True)
-    run(python, "-m", "pytest", "-q", "-n", "2", cwd=copy)
+    run(python, "-m", "pytest", "-q", "-n", "2", *TESTS, cwd=copy)
     run(environment / "bin" / "memci", "--help", cwd=copy, stdout=subprocess.DEVNULL)
 
 

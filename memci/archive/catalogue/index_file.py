@@ -145,6 +145,19 @@ class Database:
             self.run(statement)
         self.run(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
+    def image(self) -> bytes:
+        """Return all of it as the bytes of a file. O(its size)."""
+        with _mapped_errors():
+            return self.connection.serialize()
+
+    def load(self, image: bytes) -> None:
+        """Become what an image is of; what cannot be used of it leaves a new, empty index. O(its size)."""
+        with _mapped_errors():
+            if image:  # SQLite has no empty ones
+                self.connection.deserialize(image)
+        if not self.is_usable():
+            self.create()
+
     def copy_to(self, other: "Database") -> None:
         """Make another database a copy of this one. O(size of the file)."""
         with _mapped_errors():

@@ -38,10 +38,16 @@ class OpenedSession:
 
             root, directory, name = self.index_place() or (Path(), None, "")
             if directory is None:
-                self._index = PageIndex(None)
+                self._index = self.index_in_memory()
             else:
                 self._index = PageIndex.in_directory(directory, name, root=root, read_only=self.read_only)
         return self._index
+
+    def index_in_memory(self) -> "PageIndex":
+        """Return an index that lives in memory, empty where nothing of it is kept elsewhere."""
+        from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (as above)
+
+        return PageIndex(None)
 
     def index_place(self) -> tuple[Path, Path, object] | None:
         """Return a directory, one below it without links for the index, and its name there; ``None`` for one in memory."""

@@ -211,4 +211,9 @@ class PostgresStore(SqlStore):
         self._database = _Database(connections)
         directory = Path(index_dir).absolute() if index_dir else None
         # Two databases may share a directory, and both have a row 1.
-        super().__init__(self._database, lambda: directory and directory / self._database.database_id(), durability)
+        super().__init__(
+            self._database,
+            lambda: directory and directory / self._database.database_id(),
+            durability,
+            keeps_indexes=not index_dir,
+        )

@@ -62,7 +62,15 @@ def _in_postgres(sql: str) -> str:
 
 
 SQLITE = [[sql.replace("{}", "") for sql in step] for step in _TABLES]
-POSTGRES = [[*map(_in_postgres, step), *more] for step, more in zip(_TABLES, _ONLY_IN_POSTGRES, strict=True)]
+POSTGRES = [
+    *([*map(_in_postgres, step), *more] for step, more in zip(_TABLES, _ONLY_IN_POSTGRES, strict=True)),
+    [
+        """CREATE TABLE memci_index_copy (
+            session bigint PRIMARY KEY REFERENCES memci_session (id) ON DELETE CASCADE, seq bigint NOT NULL,
+            version bigint NOT NULL, body bytea NOT NULL
+        )"""
+    ],
+]
 
 
 class SyncFailedError(UnavailableError):
@@ -137,8 +145,8 @@ def checked_head(key: Key, place: Place) -> int:
     return place.head
 
 
-def _checked_version(version: int) -> int:
-    if version > len(_TABLES):
+def _checked_version(version: int, steps: Sequence[Sequence[str]]) -> int:
+    if version > len(steps):
         message = f"the database has version {version}, written by a newer memci: upgrade memci to read it"
         raise StoreError(message)
     return version
@@ -152,7 +160,7 @@ def sqlite_version(connection: "sqlite3.Connection") -> int | None:
     if owner != APPLICATION_ID and (version or owner or tables):
         message = "the database is not one of memci: give the path of another file, or of one that is not there yet"
         raise StoreError(message)
-    return _checked_version(version) if version or tables else None
+    return _checked_version(version, SQLITE) if version or tables else None
 
 
 def sqlite_problem(connection: "sqlite3.Connection", what: str) -> str:
@@ -199,7 +207,7 @@ def postgres_id(run: Runner) -> str:
     """Return what tells a database from all others, once its tables are up to date. Raises ``StoreError`` if they are newer."""
     sql = "SELECT version, database_id::text FROM memci_schema"
     found = run(sql) if run("SELECT to_regclass('memci_schema')::text")[0][0] else []
-    if not found or _checked_version(found[0][0]) < len(POSTGRES):
+    if not found or _checked_version(found[0][0], POSTGRES) < len(POSTGRES):
         migrate_postgres(run)
         found = run(sql)
     return str(found[0][1])

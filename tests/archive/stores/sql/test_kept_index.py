@@ -1,0 +1,117 @@
+"""The copy of a search index that a database keeps for the next opening."""
+
+import zlib
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from memci import Engine, Session
+from memci.archive.stores.sql.postgres import PostgresStore
+from tests.archive.stores.counting import CountingPostgres
+from tests.archive.stores.sql.postgres_server import PostgresServer
+
+RARE = "zyxomma"
+CONFIG = {"budget": {"window": 1000, "reserve": 0}}
+
+
+@pytest.fixture
+def url(postgres: PostgresServer) -> str:
+    return postgres.new_url()
+
+
+@pytest.fixture
+def engine(url: str) -> Iterator[Engine]:
+    with Engine(store=url, config=CONFIG) as engine:
+        yield engine
+
+
+def talk(session: Session, turns: int, word: str = "harbour") -> None:
+    for number in range(turns):
+        session.append({"role": "user", "content": f"question {number} about the {word}"})
+        session.append({"role": "assistant", "content": f"answer {number}"})
+
+
+def copies(url: str) -> list[bytes]:
+    """Return the copies that the database has."""
+    with psycopg.connect(url) as connection:
+        return [
+            zlib.decompress(body)
+            for (body,) in connection.execute("SELECT body FROM memci_index_copy WHERE version > 0").fetchall()
+        ]
+
+
+def execute(url: str, sql: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql.encode())
+
+
+def search_anew(url: str) -> tuple[int, list[str]]:
+    """Return how many records the first search of an opening reads of the journal, and what it finds."""
+    read = 0
+
+    class Io(CountingPostgres):
+        def execute(self, connection: psycopg.Connection, sql: str, values: object = ()) -> list[tuple[object, ...]]:
+            nonlocal read
+            rows = super().execute(connection, sql, values)  # type: ignore[arg-type]
+            read += len(rows) if "line" in sql and sql.lstrip().startswith(("SELECT", "WITH")) else 0
+            return rows
+
+    store = PostgresStore(url, io=Io())
+    with Engine(store=store, config=CONFIG) as engine:
+        hits = engine.session("talk").search("harbour question 3", limit=2)
+    store.close()
+    return read, [hit.index for hit in hits]
+
+
+def test_first_search_of_an_opening_reads_an_eighth_of_the_journal_at_most(engine: Engine, url: str) -> None:
+    """Another worker begins with the copy, and finds what one does that reads all."""
+    with engine.session("talk") as session:
+        talk(session, 1000)
+        session.search("harbour")
+        session.append({"role": "user", "content": "one more"})
+        records = list(session.events())[-1].seq
+    read, found = search_anew(url)
+    assert read < records / 8 + 250
+    execute(url, "DELETE FROM memci_index_copy")
+    assert (True, found) == (read + records / 2 < search_anew(url)[0], search_anew(url)[1])
+
+
+def test_erased_words_are_in_no_copy(engine: Engine, url: str) -> None:
+    """Erasing takes the copy away, and a worker that does not know of it keeps none afterwards."""
+    with engine.session("talk") as session:
+        session.append({"role": "user", "content": f"my word is {RARE}"})
+        talk(session, 200)
+        session.search("harbour")
+    assert any(RARE.encode() in copy for copy in copies(url))
+    with Engine(store=url, config=CONFIG) as other, other.session("talk") as stale:
+        stale.search(RARE)
+        with engine.session("talk") as session:
+            session.erase("usr-1")
+            session.search("harbour")
+    assert not any(RARE.encode() in copy for copy in copies(url))
+
+
+def test_damaged_copy_is_made_anew(engine: Engine, url: str) -> None:
+    """A copy that is no index is not used."""
+    with engine.session("talk") as session:
+        talk(session, 200)
+        found = [hit.index for hit in session.search("harbour")]
+    for damaged in ("78", zlib.compress(b"").hex(), zlib.compress(bytes(5000)).hex()):
+        execute(url, r"UPDATE memci_index_copy SET body = '\x{}'".replace("{}", damaged))
+        with Engine(store=url, config=CONFIG) as other, other.session("talk") as session:
+            assert found == [hit.index for hit in session.search("harbour")]
+
+
+def test_copies_go_with_their_session_and_beside_a_directory_none_is_kept(engine: Engine, url: str, tmp_path: object) -> None:
+    """A deleted session leaves no copy, and neither does a worker that keeps its indexes in a directory."""
+    with engine.session("talk") as session:
+        talk(session, 200)
+        session.search("harbour")
+    assert len(copies(url)) == 1
+    engine.delete("talk")
+    joint = "&" if "?" in url else "?"
+    with Engine(store=f"{url}{joint}memci_index={tmp_path}", config=CONFIG) as local, local.session("other") as session:
+        talk(session, 200)
+        session.search("harbour")
+    assert not copies(url)
