@@ -64,7 +64,7 @@ types: $(BIN)/.installed-dev ## mypy, strict
 contracts: $(BIN)/.installed-dev ## which package may import which
 	$(BIN)/lint-imports
 
-package-test: $(BIN)/.installed-dev ## build an sdist and a wheel from it, run tests of the command and the package against the wheel installed
+package-test: $(BIN)/.installed-dev ## build an sdist and a wheel from it, run some tests against the wheel installed
 	$(BIN)/python .ci/package_test.py
 
 coverage: $(BIN)/.installed-dev ## branch coverage of the tests

@@ -1,8 +1,8 @@
 """Build an sdist, and a wheel from it, look inside them, and run some tests against the wheel installed.
 
-The modules installed are those of the checkout, which all tests run against: what is looked for is a file that is missing, or a
-dependency. The environment is fresh and lies outside the checkout, and the tests run from a copy of their own, so that nothing
-but the installed files can be imported as memci.
+The files of the package are those of the checkout, which all tests run against: what is looked for here is a dependency that is
+missing, or a way that works from the checkout only. The environment is fresh and lies outside the checkout, and the tests run
+from a copy of their own, so that nothing but the installed files can be imported as memci.
 """
 
 import os
@@ -44,7 +44,7 @@ def check_wheel(wheel: Path) -> None:
     check(names >= {"memci/py.typed", f"{info}/licenses/LICENSE"}, f"{wheel.name} lacks py.typed or the licence")
     tops = {PurePosixPath(name).parts[0] for name in names}
     check(tops == {"memci", info}, f"{wheel.name} installs {sorted(tops)}")
-    check_modules(wheel, (name.removeprefix("memci/") for name in names if name.endswith(".py")))
+    check_package(wheel, (name.removeprefix("memci/") for name in names if name.startswith("memci/")))
 
 
 def check_sdist(sdist: Path) -> None:
@@ -55,14 +55,15 @@ def check_sdist(sdist: Path) -> None:
     paths = [PurePosixPath(*PurePosixPath(member.name).parts[1:]) for member in members]
     beside = {str(path) for path in paths if path.parts[0] != "memci"}
     check(beside == SDIST_FILES, f"{sdist.name} holds {sorted(beside)} beside memci")
-    check_modules(sdist, (str(path.relative_to("memci")) for path in paths if path.suffix == ".py" and path.parts[0] == "memci"))
+    check_package(sdist, (str(path.relative_to("memci")) for path in paths if path.parts[0] == "memci"))
 
 
-def check_modules(built: Path, modules: Iterable[str]) -> None:
-    """Refuse a distribution whose modules are not those of the checkout."""
-    package = ROOT / "memci"
-    expected = {path.relative_to(package).as_posix() for path in package.rglob("*.py")}
-    check(expected == set(modules), f"{built.name} holds other modules than the checkout: {sorted(expected ^ set(modules))}")
+def check_package(built: Path, files: Iterable[str]) -> None:
+    """Refuse a distribution whose modules, vocabularies and prompts are not those of the checkout."""
+    package, found = ROOT / "memci", set(files)
+    paths = (path for path in package.rglob("*") if path.is_file() and path.parent.name != "__pycache__")
+    expected = {path.relative_to(package).as_posix() for path in paths}
+    check(expected == found, f"{built.name} holds other files than the checkout: {sorted(expected ^ found)}")
 
 
 def test_installed(built: Path, work: Path) -> None:
