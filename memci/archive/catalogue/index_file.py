@@ -151,12 +151,12 @@ class Database:
             return self.connection.serialize()
 
     def load(self, image: bytes) -> None:
-        """Become what an image is of; what cannot be used of it leaves a new, empty index. O(its size)."""
+        """Become what an image is of. O(its size). ``CorruptError`` where it is no index, or one of another version."""
         with _mapped_errors():
             if image:  # SQLite has no empty ones
                 self.connection.deserialize(image)
         if not self.is_usable():
-            self.create()
+            refuse_damaged("it has other tables")
 
     def copy_to(self, other: "Database") -> None:
         """Make another database a copy of this one. O(size of the file)."""

@@ -139,7 +139,7 @@ class PageIndex:
         return self._db().image()
 
     def load(self, image: bytes) -> None:
-        """Let an index in memory become what ``image`` gave; where that is damaged, it is empty. O(its size)."""
+        """Let an index in memory become what ``image`` gave; where that cannot be used, it is empty. O(its size)."""
         try:
             self._db().load(image)
         except CorruptError:

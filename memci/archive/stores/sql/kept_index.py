@@ -5,23 +5,21 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from memci.archive.catalogue.index_file import SCHEMA_VERSION
 from memci.archive.catalogue.page_index import PageIndex
 from memci.archive.stores.sql.schema import Found, Statement
 
 _LEAST_RECORDS, _SHARE = 200, 8  # a copy is kept after so many records, and an eighth of all: what is written stays in proportion
 
-_FIND = "SELECT seq, body FROM {}index_copy WHERE session = ? AND version = ?"
+_FIND = "SELECT body FROM {}index_copy WHERE session = ?"
 # An older one never replaces a newer one; and the copy of one who does not know of an erasure never what that left, see _EMPTY.
 _KEEP = """
-INSERT INTO {}index_copy (session, seq, version, body) VALUES (?, ?, ?, ?)
-ON CONFLICT (session) DO UPDATE SET seq = excluded.seq, version = excluded.version, body = excluded.body
-WHERE {}index_copy.seq <= excluded.seq
+INSERT INTO {}index_copy (session, seq, body) VALUES (?, ?, ?)
+ON CONFLICT (session) DO UPDATE SET seq = excluded.seq, body = excluded.body WHERE {}index_copy.seq <= excluded.seq
 """
 # Nothing, as of the end of the journal: only an index that has come as far is kept after it.
 _EMPTY = """
-INSERT INTO {}index_copy (session, seq, version, body) SELECT id, head, 0, '' FROM {}session WHERE id = ?
-ON CONFLICT (session) DO UPDATE SET seq = excluded.seq, version = excluded.version, body = excluded.body
+INSERT INTO {}index_copy (session, seq, body) SELECT id, head, '' FROM {}session WHERE id = ?
+ON CONFLICT (session) DO UPDATE SET seq = excluded.seq, body = excluded.body
 """
 
 
@@ -44,21 +42,20 @@ class KeptIndex(PageIndex):
     """An index in memory that begins as the copy in the database, and is kept there from time to time."""
 
     def __init__(self, session: OwnRows) -> None:
-        """Read the copy, where there is one of this version. One query, and O(size of the index) in bytes."""
+        """Read the copy, where there is one that can be used. One query, and O(size of the index) in bytes."""
         super().__init__(None)
-        self._session, self._kept = session, 0
-        if found := session.read_own(_FIND, SCHEMA_VERSION):
-            seq, body = found[0]
-            with suppress(zlib.error):  # a damaged one is none
-                self.load(zlib.decompress(bytes(body)))
-                self._kept = int(seq)
+        self._session = session
+        if found := session.read_own(_FIND):
+            with suppress(zlib.error):  # it is damaged, or what an erasure left
+                self.load(zlib.decompress(bytes(found[0][0])))
+        self._kept = self.seq
 
     def keep(self) -> None:
         """Keep a copy, where much came since the last one. O(size of the index), then."""
         seq = self.seq
         if seq - self._kept >= max(_LEAST_RECORDS, seq // _SHARE):
             body = zlib.compress(self.image(), 1)
-            self._session.change([(_KEEP, (self._session.row, seq, SCHEMA_VERSION, body))])
+            self._session.change([(_KEEP, (self._session.row, seq, body))])
             self._kept = seq
 
     def reset(self) -> None:

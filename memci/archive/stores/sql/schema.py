@@ -5,7 +5,7 @@ Statements that both dialects understand have ``{}`` before the names of tables,
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memci.errors import CorruptError, StoreError, UnavailableError
@@ -53,6 +53,11 @@ _TABLES = (
 _ONLY_IN_POSTGRES = (
     ("ALTER TABLE memci_record ADD COLUMN token text NOT NULL", "CREATE SEQUENCE memci_writer"),
     ("ALTER TABLE memci_blob ADD COLUMN puts bigint NOT NULL",),
+    (
+        """CREATE TABLE memci_index_copy (
+            session bigint PRIMARY KEY REFERENCES memci_session (id) ON DELETE CASCADE, seq bigint NOT NULL, body bytea NOT NULL
+        )""",
+    ),
 )
 
 
@@ -62,15 +67,7 @@ def _in_postgres(sql: str) -> str:
 
 
 SQLITE = [[sql.replace("{}", "") for sql in step] for step in _TABLES]
-POSTGRES = [
-    *([*map(_in_postgres, step), *more] for step, more in zip(_TABLES, _ONLY_IN_POSTGRES, strict=True)),
-    [
-        """CREATE TABLE memci_index_copy (
-            session bigint PRIMARY KEY REFERENCES memci_session (id) ON DELETE CASCADE, seq bigint NOT NULL,
-            version bigint NOT NULL, body bytea NOT NULL
-        )"""
-    ],
-]
+POSTGRES = [[*map(_in_postgres, step), *more] for step, more in zip_longest(_TABLES, _ONLY_IN_POSTGRES, fillvalue=())]
 
 
 class SyncFailedError(UnavailableError):
