@@ -25,7 +25,8 @@ from memci.engine.core.open_sessions import OpenCores
 from memci.engine.core.quotas import Quotas
 from memci.engine.core.summary_pool import Outcome, SummaryPool
 from memci.engine.core.worker import Worker
-from memci.engine.erasure.erasing import Receipt, elsewhere, erase_in_forks, forget_erased
+from memci.engine.erasure.erasing import Receipt, forget_erased
+from memci.engine.erasure.spreading import erase_everywhere
 from memci.engine.hosting.engine import HostedEngine
 from memci.engine.hosting.listing import DeletionReceipt, last_record
 from memci.engine.session import OnConflict, Session
@@ -256,12 +257,13 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
             return repair(core, apply=apply)
 
     def erase(self, session_id: str, index: str | int, *, forks: bool = False, tenant: str | None = None) -> tuple[Receipt, ...]:
-        """Erase a page as ``Session.erase`` does, and with *forks* in all forks that took it over, and where it was mounted.
+        """Erase a page as ``Session.erase`` does, and with *forks* in all forks that took it over, and wherever copies went.
 
-        Returns a receipt for each session that it was erased in. With *forks* all sessions of the tenant are looked at, for the
-        forks of a fork that was deleted: one record of each, and all of those that come from the same session. After
-        ``UnavailableError``, which comes before anything is done in forks, erase again. ``ErasureError`` has the receipts where
-        it was erased in the session, and could not be in some forks.
+        Copies are what sessions that mount this one showed or recalled, notes that it was promoted to, notes of a handoff that
+        say something of it, and copies of those. Returns a receipt for each session that it was erased in. With *forks* all
+        sessions of the tenant are looked at, for the forks of a fork that was deleted: one record of each, and all of those that
+        come from the same session. After ``UnavailableError``, which comes before anything is done elsewhere, erase again.
+        ``ErasureError`` has the receipts where it was erased in the session, and could not be in some others.
         """
         key = self._check("erase", session_id, tenant)
         with self._handle(key) as session:
@@ -269,21 +271,12 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
         if not forks:
             return (receipt,)
 
-        def erased(fork: str) -> Receipt | None:
-            with self._handle(self._key(fork, tenant)) as session:
-                return session.erase(receipt.page) if session.seq else None
+        def erased(session_id: str, page: str) -> Receipt | None:
+            with self._handle(self._key(session_id, tenant)) as session, suppress(PageNotFoundError):
+                return session.erase(page) if session.seq else None
+            return None
 
-        receipts = erase_in_forks(self._store, key.tenant, erased, receipt)
-        return (*receipts, *self._erase_elsewhere(key, receipt.page))
-
-    def _erase_elsewhere(self, key: SessionKey, page: str) -> Iterator[Receipt]:
-        """Erase what sessions have of a page that they showed, recalled, or took into long-term memory."""
-        with self._handle(key) as session, session._open() as core:  # noqa: SLF001 (as above)
-            copies = dict.fromkeys(elsewhere(core, page))
-        for session_id, index in copies:
-            with self._handle(self._key(session_id, key.tenant)) as session, suppress(PageNotFoundError):
-                if session.seq:
-                    yield session.erase(index)
+        return erase_everywhere(self._store, key.tenant, erased, functools.partial(self._opened, tenant), receipt)
 
     def delete(self, session_id: str, *, tenant: str | None = None) -> DeletionReceipt:
         """Remove all that is stored of a session, if there is one: journal, page files, snapshots, index. It closes handles.

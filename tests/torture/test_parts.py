@@ -68,6 +68,15 @@ def test_users_lose_nothing(store: str) -> None:
     assert 0 == done.returncode
 
 
+def test_agents_go_on() -> None:
+    """Three agents with one context, one of which is killed now and then."""
+    command = [sys.executable, "-m", "tests.torture.agents", "--store", "sqlite", "--steps", "12"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)  # noqa: S603 (fixed words)
+    assert "7 handoffs" in done.stdout
+    assert "0 problems" in done.stdout
+    assert 0 == done.returncode
+
+
 @pytest.mark.parametrize(
     ("history", "problem"),
     [

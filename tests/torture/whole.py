@@ -24,10 +24,11 @@ PARTS = {
     "trees": ["--sessions", "1000"],
     "permitted": ["--calls", "50000"],
     "users": ["--store", "all"],
+    "agents": ["--store", "all", "--steps", "200"],
 }
 """With their arguments; those that write take ``--directory`` too."""
 
-NO_DIRECTORY = ("crash_states", "bug_table", "sqlite_syncs", "permitted", "users")
+NO_DIRECTORY = ("crash_states", "bug_table", "sqlite_syncs", "permitted", "users", "agents")
 
 
 def main() -> int:

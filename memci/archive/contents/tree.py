@@ -1,6 +1,6 @@
 """The page tree: notes, directories that were made, and the pages that somebody placed in them; all else stays where it came."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Self
 
@@ -35,6 +35,33 @@ class Segment:
         return None if self.capacity_tokens is None else self.capacity_tokens // 2
 
 
+def _texts(value: Iterable[str]) -> tuple[str, ...]:
+    return tuple(value)
+
+
+@attrs.frozen(kw_only=True)
+class Origin:
+    """What a note was made of: pages of another session, as of one of its events."""
+
+    session: str
+    pages: tuple[str, ...] = attrs.field(converter=_texts)  # indexes and ranges there
+    seq: int
+    revision: int = 0  # of the page that was promoted; 0 also for one that has no other
+    checkpoint: str = ""  # of whoever handed over
+    key: str = ""  # by which whoever handed over knows it again
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return it as a JSON value, without what has its default."""
+        return codec.told(self, _ORIGIN) | {"pages": list(self.pages)}
+
+
+_ORIGIN = codec.defaults(Origin)
+
+
+def _origin(value: "Origin | Mapping[str, Any] | None") -> Origin | None:
+    return value if value is None or isinstance(value, Origin) else Origin(**value)
+
+
 @attrs.define
 class Node:
     """A note, a directory or a placed page in the tree."""
@@ -50,6 +77,7 @@ class Node:
     removed: bool = False  # evicted, with all that is in it
     pages: int = 0  # notes and pages in it, at any depth, but for what was removed
     is_directory: bool = False
+    origin: Origin | None = attrs.field(default=None, converter=_origin)  # of a note that says what another session said
     children: dict[str, None] = attrs.field(factory=dict)  # in the order in which they are listed; None that was removed
 
     @property
@@ -58,7 +86,11 @@ class Node:
         return is_note(self.index)
 
 
-_NODE = {name: default for name, default in codec.defaults(Node).items() if name not in ("pages", "children")}
+_NODE = {name: default for name, default in codec.defaults(Node).items() if name not in ("pages", "origin", "children")}
+
+
+def _told_origin(node: Node) -> dict[str, Any]:
+    return {} if node.origin is None else {"origin": node.origin.to_mapping()}
 
 
 class Tree:
@@ -225,7 +257,7 @@ class Tree:
             "left_open": {index: list(pages) for index, pages in self.left_open.items()},
             "outline_tokens": self.outline_tokens,
             "shortened": {name: list(counts) for name, counts in self.shortened.items()},
-            "nodes": [codec.told(node, _NODE) for node in self],
+            "nodes": [codec.told(node, _NODE) | _told_origin(node) for node in self],
             "children": {node.index: list(node.children) for node in self._nodes.values() if node.children},
         }
 

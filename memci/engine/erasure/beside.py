@@ -66,9 +66,8 @@ class MountedRedaction(Redaction):
 
     def event(self, record: Record, body: Body) -> Body:
         """Return what is left of a record's decoded body; equal to it where nothing of the page was in it. O(its size)."""
-        left = super().event(record, body)
-        if self._held and not self.begun:
-            self.begun = record.seq
+        begun, left = self.begun, super().event(record, body)
+        self.begun = begun or (record.seq if self._held else 0)  # a mount need not tell of the page
         return left
 
     def _listed(self, value: Body) -> Body:

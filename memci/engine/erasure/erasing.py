@@ -1,23 +1,19 @@
-"""Erasing a page: its content leaves the journal, all that was made of it, and forks; the rest of the history stays checkable."""
+"""Erasing a page: its content leaves the journal and all that was made of it; the rest of the history stays checkable."""
 
-from collections.abc import Callable, Iterator
-from contextlib import closing
 from functools import partial
 
 import attrs
 
-from memci.archive.stores.contract import Journal, Store
 from memci.chapters.address import is_foreign
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import logger
 from memci.engine.erasure.beside import MountedRedaction, SlotsRedaction
-from memci.engine.erasure.redaction import Redaction, begins
-from memci.engine.history.events import Forked, MessageAppended, PageErased, SessionConfigured, from_record
-from memci.engine.history.shared_events import MountNoted, PagePromoted
+from memci.engine.erasure.redaction import Redaction
+from memci.engine.history.events import MessageAppended, PageErased, from_record
 from memci.engine.history.state import SLOTS
 from memci.engine.history.tree_events import NoteWritten
 from memci.engine.reading import pages
-from memci.errors import ConflictError, ErasureError, MemciError, StoreError, UnavailableError, shown
+from memci.errors import ConflictError, StoreError, UnavailableError
 from memci.messages import codec
 
 
@@ -144,86 +140,3 @@ def _tidy_files(core: Core, index: str) -> None:
     for name, data in files.items():
         if core.store.pages.find(name) != data:
             core.store.pages.put(files)
-
-
-def erase_in_forks(store: Store, tenant: str, erase: Callable[[str], Receipt | None], first: Receipt) -> tuple[Receipt, ...]:
-    """Erase a page, which was erased in its session, in all forks that took it over, however many forks lie between.
-
-    A fork's journal names all sessions that it comes from, so that one of a deleted fork is found too. What cannot be done in one
-    does not keep the others. It is looked again where a fork was made meanwhile. O(the tenant's sessions), each opened for its
-    first record, and O(history) of those that come from the same session. *erase* does it in one, and returns the receipt, or
-    ``None`` where the session was deleted just now; *first*, of the session that it was erased in, is returned first.
-    """
-    receipts, failed, known = [first], dict[str, MemciError](), {first.session}
-    with closing(store.open(tenant, first.session, read_only=True)) as erased:
-        origin = _Descent.of(erased.journal, first.page)
-    more = True
-    while more:
-        looked_at = len(known)
-        for session in sorted(set(store.sessions(tenant)) - known):
-            try:
-                if not _holds(store, tenant, session, first, origin):
-                    continue
-                if (receipt := erase(session)) is not None:
-                    receipts.append(receipt)
-            except MemciError as error:
-                failed[session] = error
-            known.add(session)
-        more = len(known) > looked_at and not known.issuperset(fork for receipt in receipts for fork in receipt.forks)
-    if failed:
-        raise ErasureError(first.page, receipts, failed)
-    return tuple(receipts)
-
-
-def _holds(store: Store, tenant: str, session: str, first: Receipt, origin: "_Descent") -> bool:
-    """Return whether a session took the page over; ``StoreError`` where that cannot be told, or it is an unfinished copy."""
-    with closing(store.open(tenant, session, read_only=True)) as opened:
-        heir = _Descent.of(opened.journal, first.page, origin)
-    taken = heir.ended == first.session or any(heir.begun <= at for source, at in heir.forked if source == first.session)
-    if heir != origin or not heir.begun or not taken:
-        return False
-    if heir.ended != session:
-        copied = f"session {shown(session)} is an unfinished copy of {shown(heir.ended)} and holds the page"
-        message = f"{copied}: delete it, and copy again"
-        raise StoreError(message)
-    return True
-
-
-@attrs.define
-class _Descent:
-    """Where a session and a page of it come from; it equals that of any session that holds the same page."""
-
-    root: str = ""  # the session that wrote the first record
-    begun: int = 0  # number of the first event that tells of the page; 0 for none
-    at: str = ""  # when its first message came in
-    ended: str = attrs.field(default="", eq=False)  # the session that wrote the last record; another one in an unfinished copy
-    forked: list[tuple[str, int]] = attrs.field(factory=list, eq=False)  # what was taken over from, each with its last event
-
-    @classmethod
-    def of(cls, journal: Journal, page: str, origin: "_Descent | None" = None) -> "_Descent":
-        """Read it. O(history), or O(1) where the page cannot be that of *origin*."""
-        found = cls()
-        for record in journal.read():
-            if record.seq == 1 or record.kind == Forked.kind:
-                event = from_record(record)
-                if isinstance(event, SessionConfigured):
-                    found.root = found.ended = event.session
-                    if origin is not None and origin.root != found.root:
-                        break
-                elif isinstance(event, Forked):
-                    found.forked.append((event.source, event.fork_at))
-                    found.ended = event.session
-            elif not found.at and (at := begins(record.kind, codec.decode(record.body), page)) is not None:
-                found.begun, found.at = found.begun or record.seq, at
-        return found
-
-
-def elsewhere(core: Core, page: str) -> Iterator[tuple[str, str]]:
-    """Yield where other sessions may have copies of a page: session, and the page's index there. O(history)."""
-    for record in core.store.journal.read():
-        if record.kind in (MountNoted.kind, PagePromoted.kind):
-            event = from_record(record)
-            if isinstance(event, MountNoted):
-                yield event.session, f"{event.name}/{page}"
-            elif isinstance(event, PagePromoted) and event.page == page:
-                yield event.session, event.note

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 import attrs
 
 from memci.archive.stores.contract import Record
-from memci.chapters.address import among, is_range, last_number, page_number, segment_of
+from memci.chapters.address import among, is_foreign, is_range, last_number, page_number, segment_of
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.engine.history import blocks
 from memci.engine.history.events import Forked, ForkMade, from_record
@@ -41,6 +41,8 @@ def begins(kind: str, body: Mapping[str, Any], page: str) -> str | None:
     """Return when a message began a page, as an event tells; empty where it began without one, ``None`` for other events."""
     if page == SLOTS:
         begun = kind == "slots_set" or (kind == "settled" and bool(body.get("extra")))
+    elif is_foreign(page):
+        begun = (kind == "mounted" and body["name"] == page.partition("/")[0]) or (kind == "recalled" and body["page"] == page)
     elif kind == "system_set":
         begun = any(each["index"] == page for each in body["pages"])
     else:
@@ -346,6 +348,8 @@ class Redaction:
         left = {key: item for key, item in value.items() if key != "description"}
         if left.get("name"):
             left["name"] = self._name(left["name"])
+        if left.get("origin"):  # whoever hands over again with its key makes another one
+            left["origin"] = {name: item for name, item in left["origin"].items() if name != "key"}
         if "tokens" in left and self._entries:
             left["tokens"] = self._entries[0].tokens
         return left

@@ -19,7 +19,8 @@ def edit(state: State, event: events.TreeEvent) -> None:  # noqa: C901, PLR0912 
             tree.add_segment(Segment(name, event.type, event.permission, event.capacity_tokens))
             state.next_number.setdefault(name, 1)
         case events.NoteWritten():
-            tree.add(Node(event.page, event.parent, event.name, event.description, event.tokens, event.turn, event.by))
+            told = (event.page, event.parent, event.name, event.description, event.tokens, event.turn, event.by)
+            tree.add(Node(*told, origin=event.origin))
             tree.last_edit = (("remove", event.page),)
         case events.DirectoryMade():
             _number(state, event.page)

@@ -22,9 +22,9 @@ from memci.engine.settings.config import Config
 from memci.messages.formats.format import Format
 from memci.messages.message import Message
 
-VERSION = 14
+VERSION = 15
 
-_READ = (6, 7, 8, 9, 10, 11, 12, 13, VERSION)
+_READ = (6, 7, 8, 9, 10, 11, 12, 13, 14, VERSION)
 
 _NUMBERS = ("seq", "turn", "scale", "erased_seq", "instruction_tokens", "next_checkpoint")
 _AS_THEY_ARE = ("session", "turn_page", "instructions", *_NUMBERS)

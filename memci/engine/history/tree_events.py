@@ -37,6 +37,7 @@ class NoteWritten(Kind, kind="note_written"):
     turn: int
     at: str
     by: str
+    origin: dict[str, Any] | None = None  # what of another session it was made of
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

@@ -57,6 +57,6 @@ def recap(core: Core, max_tokens: object, since: object, include: Sequence[str])
         seq=state.seq,
         turn=state.turn,
         since=since,
-        parts=told(core, include, max_tokens, core.counter.count),
+        parts={name: [text for text, _ in said] for name, said in told(core, include, max_tokens, core.counter.count).items()},
         happened={what: counted[kind] for kind, what in _HAPPENED.items() if counted[kind]},
     )

@@ -124,6 +124,10 @@ def _of_made(core: Core, node: Node, facts: PageFacts) -> Iterator[str]:
         yield f"It is a directory that {by} made in turn {node.turn}, with {pages_text(node.pages)} in it."
     else:
         yield f"It is a note that {by} wrote in turn {node.turn}, of {tokens_text(node.tokens)}."
+    if (origin := node.origin) is not None:
+        back = f", to which checkpoint {origin.checkpoint} goes back" if origin.checkpoint else ""
+        what = ", ".join(origin.pages) or "what somebody wrote there"
+        yield f"It says what session {origin.session!r} held as of its event {origin.seq}{back}: {what}."
     yield from _placed(state, node)
     if facts.state is PageState.ATTACHED:
         yield _attached(core, node.index)

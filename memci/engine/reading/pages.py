@@ -20,7 +20,7 @@ from memci.chapters.page import MessageNode, Opening, Page, StoredNode, StoredPa
 from memci.engine.core.core import Core
 from memci.engine.core.facts import facts_of
 from memci.engine.core.monitor import PageRebuilt, logger
-from memci.engine.history.events import MessageAppended, from_record
+from memci.engine.history.events import MessageAppended, PageErased, from_record
 from memci.engine.history.page_codec import FILE_VERSION, file_name, page_file
 from memci.engine.history.state import SYSTEM, USER, LateResult, State
 from memci.engine.history.tree_events import NoteWritten
@@ -107,6 +107,15 @@ def read(core: Core, index: str) -> Page:
 def _check_root(core: Core, index: str) -> None:
     if is_root(index) and segment_of(index) not in core.state.tree.segments:
         raise not_found(index)
+
+
+def erased_since(core: Core, seq: int) -> list[str]:
+    """Return which pages anybody erased after an event. O(1), or O(the events since) where there is one."""
+    core.refresh()
+    if core.state.erased_seq <= seq:
+        return []
+    since = (from_record(record) for record in core.store.journal.read(seq) if record.kind == PageErased.kind)
+    return [event.page for event in since if isinstance(event, PageErased)]
 
 
 def get_facts(core: Core, index: str) -> PageFacts:

@@ -1,14 +1,18 @@
 """Handing over: what another session needs to go on from this one, as a note that stands open there."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 import attrs
 
+from memci.archive.contents.tree import Node, Origin
 from memci.archive.contents.working_set import Kind, render
 from memci.chapters.page import Page
 from memci.engine.commands import checkpointing, keeping, preparing, recalling
 from memci.engine.core.core import Core
+from memci.engine.history.events import from_record
 from memci.engine.history.shared_events import HandedOver
+from memci.engine.reading import pages
 from memci.engine.settings.setting import listed
 from memci.engine.tree import notes
 from memci.engine.view import planner
@@ -25,13 +29,14 @@ _LINE_CHARACTERS = 240  # of a failure, at most
 _GOAL = (Kind.GOAL, Kind.ASKED, Kind.RULE, Kind.ITEM, Kind.COMMAND, Kind.FILE, Kind.URL, Kind.NAME)
 
 
+Line: TypeAlias = tuple[str, Sequence[str]]  # and the pages and ranges that it is from
+
+
 @attrs.frozen
 class Handoff:
-    """What is handed over: the text, which event of the sender it is of, and where that can come back to."""
+    """What is handed over: the text, and of what it was made, with the event of the sender and where that can come back to."""
 
-    sender: str
-    seq: int
-    checkpoint: str
+    origin: Origin
     text: str
 
 
@@ -41,6 +46,13 @@ def checked_parts(include: object) -> tuple[str, ...]:
     if not named or not all(isinstance(part, str) and part in PARTS for part in named):
         raise ArgumentError(argument="include", value=include, wanted=f"a list of {', '.join(PARTS)}")
     return tuple(part for part in PARTS if part in named)
+
+
+def checked_key(key: object) -> str:
+    """Return a key, or nothing where there is none; ``ArgumentError`` for one that is no text."""
+    if key is None or (isinstance(key, str) and key and key.isprintable()):
+        return key or ""
+    raise ArgumentError(argument="key", value=key, wanted="text of printable characters, or None")
 
 
 def room(core: Core, share: object) -> int:
@@ -55,7 +67,7 @@ def room(core: Core, share: object) -> int:
 
 
 def prepare(  # noqa: PLR0913 (what it is made of)
-    core: Core, receiver: str, include: Sequence[str], most: int, count: Callable[[str], int], *, seq: int, mounted: str
+    core: Core, receiver: str, include: Sequence[str], most: int, count: Callable[[str], int], *, key: str, seq: int, mounted: str
 ) -> Handoff:
     """Make a checkpoint, and return what is handed over, in at most so many tokens. O(visible).
 
@@ -68,39 +80,54 @@ def prepare(  # noqa: PLR0913 (what it is made of)
     where = f"read usr-1 of it as {mounted}/usr-1" if mounted else "page indexes are its own"
     lines = [f"Session {core.session_id!r} handed over at event {seq}, checkpoint {made.id}; {where}."]
     left = most - _size((*lines, _name(core.session_id)), count)  # the note's name stands above it
-    for name, said in told(core, include, left, count).items():
-        lines += [f"{name}:", *said]
-    return Handoff(core.session_id, seq, made.id, "\n".join(lines))
+    found = told(core, include, left, count)
+    for name, said in found.items():
+        lines += [f"{name}:", *(text for text, _ in said)]
+    origin = Origin(session=core.session_id, pages=from_pages(found), seq=seq, checkpoint=made.id, key=key)
+    return Handoff(origin, "\n".join(lines))
 
 
-def told(core: Core, include: Sequence[str], left: int, count: Callable[[str], int]) -> dict[str, list[str]]:
+def from_pages(found: Mapping[str, Sequence[Line]]) -> tuple[str, ...]:
+    """Return the pages that what is told is from, each once."""
+    return tuple(dict.fromkeys(page for said in found.values() for _, of_pages in said for page in of_pages))
+
+
+def told(core: Core, include: Sequence[str], left: int, count: Callable[[str], int]) -> dict[str, list[Line]]:
     """Return what is told of a session by part, in at most so many tokens. O(visible)."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[Line]] = {}
     for part in include:
-        taken, space = list[str](), int(_SHARES[part] * left)
+        taken, space = list[Line](), int(_SHARES[part] * left)
         for line in _LINES[part](core, space, count):
-            if (size := _size([line], count)) > space:
+            if (size := _size(line[:1], count)) > space:
                 continue
             taken.append(line)
             space -= size
         if taken:
             found[part] = taken[::-1] if part in ("findings", "last") else taken
-            left -= _size([f"{part}:", *taken], count)
+            left -= _size([f"{part}:", *(text for text, _ in taken)], count)
     return found
 
 
+def find(core: Core, sender: str, key: str) -> Node | None:
+    """Return the note of an earlier try to hand over with a key; ``None`` for none. O(notes)."""
+    return notes.find_made(core, lambda _, origin: bool(key) and (origin.session, origin.key) == (sender, key))
+
+
 def receive(core: Core, handoff: Handoff) -> str:
-    """Take a handoff in as a note that stands open, and return its index."""
-    name = _name(handoff.sender)
-    told = f"from event {handoff.seq} of session {handoff.sender!r}, checkpoint {handoff.checkpoint}"[:500]
+    """Take a handoff in as a note, and return its index."""
+    made, text = handoff.origin, handoff.text
+    told = f"from event {made.seq} of session {made.session!r}, checkpoint {made.checkpoint}"[:500]
     try:
-        index = notes.write_note(core, name, told, handoff.text, None, by="application")
+        return notes.write_note(core, _name(made.session), told, text, None, by="application", origin=made)
     except ArgumentError:  # an id that looks like an index or a mark
-        index = notes.write_note(
-            core, "Handed over", f"event {handoff.seq} of another session", handoff.text, None, by="application"
-        )
-    recalling.recall(core, index, lasting=True, by="application")
-    return index
+        told = f"event {made.seq} of another session"
+        return notes.write_note(core, "Handed over", told, text, None, by="application", origin=made)
+
+
+def show(core: Core, index: str) -> None:
+    """Let the note stand open, where it never did."""
+    if not pages.get_facts(core, index).recall_count:
+        recalling.recall(core, index, lasting=True, by="application")
 
 
 def _name(sender: str) -> str:
@@ -109,9 +136,12 @@ def _name(sender: str) -> str:
     return " ".join((name if name.isprintable() else "Handed over").split())[:120]
 
 
-def note(core: Core, handoff: Handoff, receiver: str, index: str) -> None:
-    """Note in the sender where it was handed over to."""
-    core.commit([HandedOver(session=receiver, page=index, checkpoint=handoff.checkpoint, handed_at=handoff.seq, at=core.now())])
+def note(core: Core, origin: Origin, receiver: str, index: str) -> None:
+    """Note in the sender where it was handed over to, where it does not have that yet. O(the events since)."""
+    since = (from_record(record) for record in core.store.journal.read(origin.seq) if record.kind == HandedOver.kind)
+    if any(isinstance(event, HandedOver) and (event.session, event.page) == (receiver, index) for event in since):
+        return
+    core.commit([HandedOver(session=receiver, page=index, checkpoint=origin.checkpoint, handed_at=origin.seq, at=core.now())])
 
 
 def _size(lines: Iterable[str], count: Callable[[str], int]) -> int:
@@ -119,30 +149,34 @@ def _size(lines: Iterable[str], count: Callable[[str], int]) -> int:
     return sum(count(f"> {part}") + 1 for line in lines for part in line.splitlines() or [""])
 
 
-def _noted(core: Core, kinds: Collection[Kind], space: int, count: Callable[[str], int]) -> Iterator[str]:
+def _noted(core: Core, kinds: Collection[Kind], space: int, count: Callable[[str], int]) -> Iterator[Line]:
     taken = [preparing.take(core, page, 0) for page in core.state.active.pages() if page.head is not None]
     found, clock = preparing.notes(core, taken, continues=True)
     known = attrs.evolve(core.state.working.noted(clock, found), continues=True, continuation=None)
     working = attrs.evolve(known, notes=tuple(each for each in known.notes if each.kind in kinds))
-    _, *lines = render(attrs.evolve(working, shown=working.chosen(space, count))).split("\n")
-    yield from lines
+    shown = working.chosen(space, count)
+    of_pages = tuple(dict.fromkeys(each.page for each in shown))
+    _, *lines = render(attrs.evolve(working, shown=shown)).split("\n")
+    yield from ((line, of_pages) for line in lines)
 
 
-def _summary(core: Core, _space: int, _count: Callable[[str], int]) -> Iterator[str]:
+def _summary(core: Core, _space: int, _count: Callable[[str], int]) -> Iterator[Line]:
     """Yield the continuation that a summariser wrote, where there is one."""
-    if core.state.working.continuation is not None:
-        yield from render(core.state.working).split("\n")[1:]
+    working = core.state.working
+    if working.continuation is not None:
+        of_pages = tuple(dict.fromkeys([*working.continuation.pages, *(each.page for each in working.shown)]))
+        yield from ((line, of_pages) for line in render(working).split("\n")[1:])
 
 
-def _goal(core: Core, space: int, count: Callable[[str], int]) -> Iterator[str]:
+def _goal(core: Core, space: int, count: Callable[[str], int]) -> Iterator[Line]:
     yield from _noted(core, _GOAL, space, count)
 
 
-def _outcomes(core: Core, space: int, count: Callable[[str], int]) -> Iterator[str]:
+def _outcomes(core: Core, space: int, count: Callable[[str], int]) -> Iterator[Line]:
     yield from _noted(core, (Kind.OUTCOME,), space, count)
 
 
-def _failures(core: Core, _space: int, _count: Callable[[str], int]) -> Iterator[str]:
+def _failures(core: Core, _space: int, _count: Callable[[str], int]) -> Iterator[Line]:
     """Yield the results in view that tell of an error, the newest first: tool, address, and the line that tells of it."""
     from memci.archive.contents.noting import ending  # noqa: PLC0415 (compiles many patterns)
 
@@ -151,19 +185,20 @@ def _failures(core: Core, _space: int, _count: Callable[[str], int]) -> Iterator
         for node, tool, failed in reversed([*keeping.results(page)]):
             if failed:
                 said = "\n".join(part.text for part in parts(node.message.value()) if part.kind is PartKind.RESULT)
-                yield f"- {tool or 'a tool'} ({page.index}/{position[node.seq]}): {ending(said)}"[:_LINE_CHARACTERS]
+                line = f"- {tool or 'a tool'} ({page.index}/{position[node.seq]}): {ending(said)}"
+                yield line[:_LINE_CHARACTERS], (page.index,)
 
 
-def _findings(core: Core, _space: int, _count: Callable[[str], int]) -> Iterator[str]:
+def _findings(core: Core, _space: int, _count: Callable[[str], int]) -> Iterator[Line]:
     """Yield the entries of the contents page, the newest first."""
     for entry in reversed(core.state.archive.entries):
-        yield from reversed(entry.render().split("\n"))
+        yield from ((line, (entry.index,)) for line in reversed(entry.render().split("\n")))
 
 
-def _last(core: Core, space: int, _count: Callable[[str], int]) -> Iterator[str]:
+def _last(core: Core, space: int, _count: Callable[[str], int]) -> Iterator[Line]:
     """Yield the last messages, the newest first, as far as they fit."""
     for page in reversed([*core.state.active.pages()]):
-        yield from reversed(list(_said(page)))
+        yield from ((text, (page.index,)) for text in reversed(list(_said(page))))
         space -= page.tokens
         if space < 0:
             return

@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from memci.archive.catalogue.page_facts import PageState
+from memci.archive.contents.tree import Node, Origin
 from memci.chapters.page import Page
 from memci.engine.core.core import Core
 from memci.engine.history.shared_events import PagePromoted
 from memci.engine.reading import pages
+from memci.engine.tree import notes
 from memci.errors import ArgumentError
 from memci.messages.headline import unheaded
 from memci.messages.parts import parts
@@ -19,13 +21,17 @@ _TITLE_CHARACTERS = 100
 
 @attrs.frozen
 class Promotion:
-    """What of a page goes into long-term memory: the *page*, its revision, and the note that is made of it."""
+    """What of a page goes into long-term memory: the note that is made of it."""
 
-    page: str
-    revision: int
+    origin: Origin
     name: str
     description: str
     detail: str
+
+    @property
+    def page(self) -> str:
+        """The page that is promoted."""
+        return self.origin.pages[0]
 
 
 def prepare(core: Core, index: str, title: object) -> Promotion:
@@ -39,7 +45,8 @@ def prepare(core: Core, index: str, title: object) -> Promotion:
     detail = "\n".join(_lines(page, core.counter.count)) or facts.title
     source = core.session_id if core.session_id.isprintable() else "another session"
     told = f"from {index} of session {source}, event {core.state.seq}"
-    return Promotion(index, facts.revision, " ".join(printable.split())[:_TITLE_CHARACTERS], told[:400], detail)
+    origin = Origin(session=core.session_id, pages=(index,), seq=core.state.seq, revision=facts.revision)
+    return Promotion(origin, " ".join(printable.split())[:_TITLE_CHARACTERS], told[:400], detail)
 
 
 def _lines(page: Page, count: Callable[[str], int]) -> Iterator[str]:
@@ -57,12 +64,26 @@ def _lines(page: Page, count: Callable[[str], int]) -> Iterator[str]:
 def known(core: Core, promotion: Promotion) -> str:
     """Return the note that a page was promoted to as it is; empty for none."""
     note, revision = core.state.promoted.get(promotion.page, ("", 0))
-    return note if revision == promotion.revision else ""
+    return note if revision == promotion.origin.revision else ""
+
+
+def write(core: Core, promotion: Promotion, *, anew: bool) -> str:
+    """Write the note, or find it where an earlier try wrote it, *anew* only where it has that name; return its index."""
+
+    def is_same(node: Node, origin: Origin) -> bool:
+        is_meant = attrs.evolve(origin, seq=promotion.origin.seq) == promotion.origin
+        return is_meant and (not anew or node.name == promotion.name)
+
+    if (made := notes.find_made(core, is_same)) is not None:
+        return made.index
+    told = (promotion.name, promotion.description, promotion.detail)
+    return notes.write_note(core, *told, None, by="application", origin=promotion.origin)
 
 
 def note(core: Core, promotion: Promotion, session: str, index: str) -> None:
     """Note in a session that a page of it is in long-term memory."""
-    core.commit([PagePromoted(page=promotion.page, revision=promotion.revision, session=session, note=index, at=core.now())])
+    revision = promotion.origin.revision
+    core.commit([PagePromoted(page=promotion.page, revision=revision, session=session, note=index, at=core.now())])
 
 
 def due(core: Core) -> list[str]:
@@ -81,7 +102,7 @@ def surplus(core: Core, most: int | None) -> list[str]:
     """Return the notes that are too many, those that were not recalled for longest first. O(notes)."""
     if most is None:
         return []
-    notes = [node for node in core.state.tree if node.is_note and not core.state.tree.is_removed(node.index)]
-    facts = [found for node in notes if (found := core.facts(node.index)) is not None]
+    listed = [node for node in core.state.tree if node.is_note and not core.state.tree.is_removed(node.index)]
+    facts = [found for node in listed if (found := core.facts(node.index)) is not None]
     oldest = sorted(facts, key=lambda each: (each.last_recall_turn or 0, each.first_seq))
     return [each.index for each in oldest[: max(len(oldest) - most, 0)]]

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from memci.archive.catalogue.page_facts import PageFacts, PageState
-from memci.archive.contents.tree import Permission
+from memci.archive.contents.tree import Origin, Permission
 from memci.archive.stores.names import SessionKey, check_identifier
+from memci.chapters.address import among
 from memci.chapters.page import Page
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import logger
+from memci.engine.erasure.erasing import Receipt
 from memci.engine.history.state import Mount
 from memci.engine.reading import pages
 from memci.engine.reading.explain import Explanation
@@ -22,8 +24,9 @@ from memci.engine.reading.searching import Hit
 from memci.engine.reading.session import ReadSession
 from memci.engine.sharing import handing, mounting, promoting
 from memci.engine.sharing.handing import PARTS, checked_parts, room
+from memci.engine.tree import notes
 from memci.engine.tree.session import TreeSession
-from memci.errors import ArgumentError, MemciError, StoreError
+from memci.errors import ArgumentError, MemciError, PageNotFoundError, StoreError
 
 if TYPE_CHECKING:
     from memci.engine.tools.tree_tools import TreeToolbox
@@ -56,6 +59,10 @@ class SharingSession(ReadSession, TreeSession):
     def fade(self, index: str | int) -> None:
         """Let a recalled page leave the window."""
 
+    @abstractmethod
+    def erase(self, index: str | int) -> Receipt:
+        """Take what a page holds out of everything that is stored."""
+
     @property
     @abstractmethod
     def seq(self) -> int:
@@ -65,26 +72,43 @@ class SharingSession(ReadSession, TreeSession):
     def _run(self, command: Callable[[Core], _Answer]) -> _Answer:
         """Carry out a command."""
 
-    def handoff(self, to: "SharingSession | str", share: float = 0.3, include: Collection[str] = PARTS) -> str:
+    def handoff(
+        self, to: "SharingSession | str", share: float = 0.3, include: Collection[str] = PARTS, *, key: str | None = None
+    ) -> str:
         """Hand over to another session of the tenant, which can go on from there; return the index of the note that it has then.
 
         *to* is a session of this engine, or an id. The note stands open in its window, quoted, with this session's id, event and
         checkpoint: goal, outcomes, failures, findings and the last messages, or those that *include* names, in at most a *share*
         of its budget, and of what opened pages may take (``recall.max_share``). This session is mounted there, showing nothing,
-        so that pages which the note names can be read and recalled. Both journals have it. ``ArgumentError`` for another tenant's
-        session, this one, or a share in which nothing can be said.
+        so that pages which the note names can be read and recalled. Both journals have it. After an error, or where the process
+        was killed, handing over again with the same *key* does the rest, and writes no second note. ``ArgumentError`` for another
+        tenant's session, this one, a key that is none, or a share in which nothing can be said.
         """
-        wanted = checked_parts(include)
+        wanted, token = checked_parts(include), handing.checked_key(key)
         with self._receiver(to, "to") as other:
-            name, run = other._core.session_id, other._run
-            most, count, seq = *run(lambda core: (room(core, share), core.counter.count)), self.seq
-            mounted = next((each for each, mount in other.mounts().items() if mount.session == self._core.session_id), "")
-            if not mounted and self.seq and other._core.config.format == self._core.config.format:
-                mounted = other.mount(self, capacity_tokens=0)
-            made = self._run(lambda core: handing.prepare(core, name, wanted, most, count, seq=seq, mounted=mounted))
-            index = run(lambda core: handing.receive(core, made))
-        self._run(lambda core: handing.note(core, made, name, index))
+            known = other._run(lambda core: handing.find(core, self._core.session_id, token))
+            index, origin = (known.index, known.origin) if known else self._hand_over(other, share, wanted, token)
+            if origin is None or any(among(page, origin.pages) for page in self._erased_since(origin.seq)):
+                other.erase(index)
+                return self.handoff(other, share, wanted, key=key)
+            other._run(lambda core: handing.show(core, index))
+            name = other._core.session_id
+        self._run(lambda core: handing.note(core, origin, name, index))
         return index
+
+    def _hand_over(self, other: "SharingSession", share: float, wanted: tuple[str, ...], key: str) -> tuple[str, Origin]:
+        """Write the note, and return its index, and of what it was made."""
+        run, name = other._run, other._core.session_id
+        most, count, seq = *run(lambda core: (room(core, share), core.counter.count)), self.seq
+        mounted = next((each for each, mount in other.mounts().items() if mount.session == self._core.session_id), "")
+        if not mounted and seq and other._core.config.format == self._core.config.format:
+            mounted = other.mount(self, capacity_tokens=0)
+        made = self._run(lambda core: handing.prepare(core, name, wanted, most, count, key=key, seq=seq, mounted=mounted))
+        return run(lambda core: handing.receive(core, made)), made.origin
+
+    def _erased_since(self, seq: int) -> list[str]:
+        """Return which pages were erased here after an event: what was read of them meanwhile is to be erased too."""
+        return self._run(lambda core: pages.erased_since(core, seq))
 
     def mount(
         self,
@@ -143,7 +167,9 @@ class SharingSession(ReadSession, TreeSession):
         if known and title is None:
             return f"{memory.session}/{known}"
         with self._receiver(memory.session, "memory.session") as there:
-            note = there.create_detail_page(made.name, made.description, made.detail)
+            note = there._run(lambda core: promoting.write(core, made, anew=title is not None))
+            if made.page in self._erased_since(made.origin.seq):
+                there.erase(note)
             for old in there._run(lambda core: promoting.surplus(core, memory.max_notes)):
                 there.remove_page(old)
         self._run(lambda core: promoting.note(core, made, memory.session, note))
@@ -210,7 +236,9 @@ class SharingSession(ReadSession, TreeSession):
         with self._owner(parent, writes=True) as (there, mounted, own, _):
             if there is None:
                 return super().create_detail_page(name, description, detail, parent)
-            return f"{mounted}/{there.create_detail_page(name, description, detail, own)}"
+            origin = Origin(session=self._core.session_id, pages=(), seq=self.seq)
+            given = (name, description, detail, own)
+            return f"{mounted}/{there._run(lambda core: notes.write_note(core, *given, by='application', origin=origin))}"
 
     def create_contents_page(
         self, name: str, description: str = "", parent: str | int | None = None, children: Sequence[str | int] = ()
@@ -275,12 +303,16 @@ class SharingSession(ReadSession, TreeSession):
         """Recall a page of a mounted session; ``None`` where the index is one of this session."""
         if self._mounted(index) is None:
             return None
-        page = self.page(index)
-        if pages.is_list(page.index):
-            raise ArgumentError(
-                argument="index", value=index, wanted="one page of a mounted session, or read the list with page()"
-            )
-        return self._run(lambda core: mounting.recall(core, page))
+        with self._owner(index) as (there, _, own, _):
+            assert there is not None
+            seq, page = there.seq, self.page(index)
+            if pages.is_list(page.index):
+                wanted = "one page of a mounted session, or read the list with page()"
+                raise ArgumentError(argument="index", value=index, wanted=wanted)
+            recalled = self._run(lambda core: mounting.recall(core, page))
+            if own in there._erased_since(seq):
+                self.erase(page.index)
+        return recalled
 
     def _mounted(self, index: object) -> tuple[str, str] | None:
         if not isinstance(index, str) or "/" not in index:
@@ -329,6 +361,9 @@ class SharingSession(ReadSession, TreeSession):
         count = self._core.counter.count
         found = there._run(lambda core: mounting.read(core, name, mount.only, mount.capacity_tokens, count))
         self._run(lambda core: mounting.show(core, name, mount, found))
+        for page in there._erased_since(found.seq):
+            with suppress(PageNotFoundError):
+                self.erase(f"{name}/{page}")
 
     @contextmanager
     def _receiver(self, to: "SharingSession | str", argument: str) -> Iterator["SharingSession"]:

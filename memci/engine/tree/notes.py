@@ -1,8 +1,9 @@
 """Notes: pages with a text of their own that no turn holds."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from memci.archive.catalogue.page_facts import PageFacts
+from memci.archive.contents.tree import Node, Origin
 from memci.chapters.page import MessageNode, Page
 from memci.engine.commands.closing import checked_name
 from memci.engine.core.core import Core
@@ -19,7 +20,7 @@ _NUMBERS = (-MOST, -1)  # of notes, in the index of pages
 
 
 def write_note(  # noqa: PLR0913 (the parts of a note)
-    core: Core, name: str, description: str, detail: str, parent: str | int | None, *, by: By
+    core: Core, name: str, description: str, detail: str, parent: str | int | None, *, by: By, origin: Origin | None = None
 ) -> str:
     """Write a note that shows by its line alone, and return its index: its file first, then the event."""
     named, told = checked_name(name, "name"), making.checked_description(description)
@@ -41,6 +42,7 @@ def write_note(  # noqa: PLR0913 (the parts of a note)
         turn=page.turn,
         at=at,
         by=by,
+        origin=None if origin is None else origin.to_mapping(),
     )
     core.store.pages.put({index: data})
     try:
@@ -49,6 +51,11 @@ def write_note(  # noqa: PLR0913 (the parts of a note)
         core.store.pages.put(_written_meanwhile(core, index))
         raise
     return index
+
+
+def find_made(core: Core, wanted: Callable[[Node, Origin], bool]) -> Node | None:
+    """Return the note that was made so of pages of another session; ``None`` for none. O(notes)."""
+    return next((node for node in core.state.tree if node.origin is not None and wanted(node, node.origin)), None)
 
 
 def notes(core: Core) -> list[PageFacts]:
