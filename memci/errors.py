@@ -195,6 +195,21 @@ class CorruptError(StoreError):
         self.session, self.place, self.seq = session, place, seq
 
 
+class EncryptionError(StoreError):
+    """What is stored of a *session* cannot be read with the keys that were given: *key_id* is that of the key which wrote it.
+
+    It is empty where the session is not encrypted.
+    """
+
+    def __init__(self, session: str, key_id: str) -> None:
+        lost = (
+            f"it is encrypted with the key {key_id}, which is not there: give it as encryption.key, or among encryption.old_keys"
+        )
+        plain = "it is not encrypted, and a key was given: copy it with memci copy --to-key, or leave encryption.key out"
+        super().__init__(f"session {shown(session)}: {lost if key_id else plain}")
+        self.session, self.key_id = session, key_id
+
+
 class ErasureError(StoreError):
     """A ``page`` was erased in a session and in some of its forks, and in others it could not be: these may still hold it.
 

@@ -8,14 +8,15 @@ from typing import Annotated
 import attrs
 from typer import Argument, Option
 
+from memci.archive.stores.contract import Store
 from memci.archive.stores.url import open_store, place_of
 from memci.cli import output
 from memci.cli.exit_code import ExitCode, refuse
 from memci.cli.output import Answer, Table, count
-from memci.cli.place import IndexArgument, Place, command
+from memci.cli.place import IndexArgument, Place, command, encryption
 from memci.engine.erasure.erasing import Receipt
 from memci.engine.upkeep.copying import Copied, copy_session
-from memci.errors import ErasureError, InvalidIdError, shown
+from memci.errors import ErasureError, InvalidIdError, MemciError, shown
 
 
 @command
@@ -89,31 +90,43 @@ def copy(
     *,
     to_store: Annotated[str, Option(metavar="URL", help="Where the copy goes.")],
     to_session: Annotated[str | None, Option(metavar="ID", help="Its id; the same by default.")] = None,
+    to_key: Annotated[str | None, Option(metavar="env:NAME", help="Encrypt the copy with the key of this variable.")] = None,
     every: Annotated[bool, Option("--all", help="Copy all sessions.")] = False,
 ) -> Answer:
     """Copy a session to another store (writes there).
 
     The session may be in use meanwhile. An interrupted copy goes on where it was when it is repeated. All events are compared
-    at the end.
+    at the end. With --all, one that cannot be copied keeps no other from it: it is named, and the exit code is 1.
     """
     if every and (place.session is not None or to_session is not None):
         refuse("--all copies each session under its id: leave --session and --to-session out")
     if place_of(to_store) == place_of(place.store):
         refuse("the copy would go where the session is: give another --to-store, or use memci fork")
     chosen = place.sessions() if every else [place.known()[0]]
-    copies = _copies(place, to_store, chosen, to_session)
-    return Answer(copies, map(_told, copies))
+    with closing(place.stored()) as source, closing(encryption(to_key).around(open_store(to_store))) as target:
+        copies = [*_copies(source, target, place.tenant, chosen, to_session, every=every)]
+    return Answer(copies, map(_told, copies), ok=all(isinstance(each, Copied) for each in copies))
 
 
-def _copies(place: Place, to_store: str, chosen: Sequence[str], to_session: str | None) -> Iterator[Copied]:
-    with closing(open_store(place.store)) as source, closing(open_store(to_store)) as target:
-        for session_id in chosen:
-            now = datetime.now(UTC).isoformat()
+@attrs.frozen
+class _NotCopied:
+    session: str
+    error: str
+
+
+def _copies(  # noqa: PLR0913 (two places, two ids)
+    source: Store, target: Store, tenant: str, chosen: Sequence[str], to_session: str | None, *, every: bool
+) -> Iterator[Copied | _NotCopied]:
+    for session_id in chosen:
+        now = datetime.now(UTC).isoformat()
+        try:
             with output.progress(session_id) as hear:
-                copied = copy_session(
-                    source, target, session_id, now=now, tenant=place.tenant, to_session=to_session, progress=hear
-                )
-            yield copied
+                yield copy_session(source, target, session_id, now=now, tenant=tenant, to_session=to_session, progress=hear)
+        except MemciError as error:
+            if not every:
+                raise
+            if session_id in source.sessions(tenant):  # else it was deleted meanwhile
+                yield _NotCopied(session_id, str(error))
 
 
 @command
@@ -175,7 +188,9 @@ def delete(place: Place, *, yes: Annotated[bool, Option("--yes", help="It is mea
     output.note(f"{count(receipt.events or 0)} events are gone; the last one had the SHA-256 {receipt.sha256 or '-'}")
 
 
-def _told(copied: Copied) -> str:
+def _told(copied: Copied | _NotCopied) -> str:
+    if isinstance(copied, _NotCopied):
+        return f"{copied.session}: not copied: {copied.error}"
     there = copied.seq - copied.events
     told = [f"{copied.session}: {count(copied.events)} events and {count(copied.pages)} page files copied"]
     if there:

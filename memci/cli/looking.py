@@ -26,7 +26,8 @@ from memci.engine.core.monitor import zone
 from memci.engine.reading.pages import entry_address, is_list
 from memci.engine.settings.config import Config, config_file_text
 from memci.engine.settings.setting import MOST
-from memci.errors import CorruptError, MemciError, UnavailableError, shown
+from memci.engine.upkeep.verify import Report
+from memci.errors import CorruptError, MemciError, StoreError, UnavailableError, shown
 from memci.messages.base64_runs import data_of, described, description
 from memci.messages.parts import Part, PartKind, parts
 from memci.messages.tokens.counter import get_counter
@@ -308,16 +309,38 @@ def explain(place: Place, index: IndexArgument) -> Answer:
 
 
 @command
-def verify(place: Place) -> Answer:
+def verify(
+    place: Place, *, every: Annotated[bool, Option("--all", help="Compare all sessions, such as those of a backup.")] = False
+) -> Answer:
     """Compare a session with its journal.
 
     Page files, snapshots and index are compared; the exit code is 1 where one of them is not what the journal makes.
     """
-    with place.opened() as session:
-        report = session.verify()
+    if every and place.session is not None:
+        refuse("--all compares each session: leave --session out")
+    if not every:
+        with place.opened() as session:
+            report = session.verify()
+        return Answer({"ok": report.ok, **attrs.asdict(report)}, _compared(report), ok=report.ok)
+    reports = [*_reports(place)]
+    told = [line for report in reports for line in _compared(report)]
+    return Answer([{"ok": report.ok, **attrs.asdict(report)} for report in reports], told, ok=all(each.ok for each in reports))
+
+
+def _reports(place: Place) -> Iterator[Report]:
+    found = place.sessions()
+    with place.engine() as engine:
+        for session_id in found:
+            try:
+                with engine.session(session_id) as session:
+                    yield session.verify()
+            except StoreError as error:
+                yield Report(session=session_id, events=0, pages=0, snapshots=0, durability="", problems=(str(error),))
+
+
+def _compared(report: Report) -> list[str]:
     compared = f"{count(report.events)} events, {count(report.pages)} page files, {count(report.snapshots)} snapshots compared"
-    told = [f"{report.session}: {compared}", *(report.problems or ["no problem found"])]
-    return Answer({"ok": report.ok, **attrs.asdict(report)}, told, ok=report.ok)
+    return [f"{report.session}: {compared}", *(report.problems or ["no problem found"])]
 
 
 @command

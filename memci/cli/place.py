@@ -14,11 +14,13 @@ import typer
 from typer import Argument, Option
 
 import memci
+from memci.archive.stores.contract import Store
 from memci.archive.stores.memory import MemoryStore
 from memci.archive.stores.url import open_store, shown_url
 from memci.cli.exit_code import ExitCode, refuse
 from memci.cli.output import Answer
 from memci.engine.history.state import USER
+from memci.engine.settings.encryption import Encryption
 from memci.engine.upkeep.copying import copy_session
 from memci.errors import shown
 
@@ -26,6 +28,10 @@ _LISTED_SESSIONS = 10
 
 StoreOption: TypeAlias = Annotated[str, Option(metavar="URL", envvar="MEMCI_STORE", help="Where sessions live.")]
 TenantOption: TypeAlias = Annotated[str, Option(metavar="NAME", help="Whose sessions.")]
+KeyOption: TypeAlias = Annotated[
+    str | None,
+    Option("--key", metavar="env:NAME", help="The variable that has the key of encrypted sessions; old ones after commas."),
+]
 ConfigOption: TypeAlias = Annotated[Path | None, Option(metavar="FILE", help="Settings, as `memci config` prints them.")]
 
 STORE = memci.Config().store
@@ -36,6 +42,12 @@ def page_argument(text: str) -> str:
     """Return a page index as the library takes it: a bare number, or two as in ``12..40``, is one of the common segment."""
     bare = re.fullmatch(r"0*([0-9]+(?:\.\.[0-9]+)?)", text)
     return f"{USER}-{bare[1]}" if bare else text
+
+
+def encryption(key: str | None) -> Encryption:
+    """Return the settings that ``--key`` stands for."""
+    named, *old = [None] if key is None else [each.strip() for each in key.split(",")]
+    return memci.Config.from_mapping({"encryption": {"key": named, "old_keys": old}}).encryption
 
 
 IndexArgument: TypeAlias = Annotated[
@@ -50,6 +62,7 @@ class Place:
     store: StoreOption = attrs.field(default=STORE, repr=shown_url)
     session: Annotated[str | None, Option(metavar="ID", help="Which session; not needed where there is only one.")] = None
     tenant: TenantOption = TENANT
+    key: KeyOption = None
 
     def __str__(self) -> str:
         """Return the store and the tenant, as errors show them."""
@@ -65,7 +78,12 @@ class Place:
 
     def engine(self, config: memci.Config | None = None, *, write: bool = False) -> memci.Engine:
         """Return an engine on the store."""
-        return memci.Engine(self.store, config, self.tenant, read_only=not write)
+        settings = memci.Config() if config is None else config
+        return memci.Engine(self.store, attrs.evolve(settings, encryption=encryption(self.key)), self.tenant, read_only=not write)
+
+    def stored(self) -> Store:
+        """Return the store."""
+        return encryption(self.key).around(open_store(self.store))
 
     def known(self) -> tuple[str, memci.Config]:
         """Return the session's id and settings; raises CommandError if it is not there, or is one of several and not named."""
@@ -92,9 +110,10 @@ class Place:
         """Open a copy in memory of a session that ``known`` finds: what is done to it is written nowhere. O(history)."""
         session_id, config = self.known()
         memory = MemoryStore()
-        with closing(open_store(self.store)) as source:
+        with closing(self.stored()) as source:
             copy_session(source, memory, session_id, now=datetime.now(UTC).isoformat(), tenant=self.tenant)
-        with memci.Engine(memory, config, self.tenant) as engine, engine.session(session_id) as session:
+        plain = attrs.evolve(config, encryption=encryption(None))
+        with memci.Engine(memory, plain, self.tenant) as engine, engine.session(session_id) as session:
             yield session
 
 

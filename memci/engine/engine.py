@@ -141,7 +141,8 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
             from memci.archive.catalogue.embedding import check_installed  # noqa: PLC0415 (for those who use vectors)
 
             check_installed()
-        self._store = _opened_store(self._config.store if store is None else store, self._config.durability, pool)
+        stored = _opened_store(self._config.store if store is None else store, self._config.durability, pool)
+        self._store = self._config.encryption.around(stored)
         self._tenant = check_identifier(tenant, "tenant")
         self._read_only = read_only
         summarizer, self._planner = self._named(summarizer, planner)

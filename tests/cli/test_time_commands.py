@@ -117,3 +117,52 @@ def test_copies_that_cannot_be(run: Run, written: str, tmp_path: Path) -> None:
     assert ExitCode.NOT_FOUND == run("copy", "--store", f"file:{tmp_path}/nothing", "--to-store", target).code
     assert ExitCode.USAGE == run("copy", "--store", written).code
     assert not (tmp_path / "copies").exists()
+
+
+KEYS = {"FIRST_KEY": "x" * 43 + "=", "SECOND_KEY": "y" * 43 + "="}
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, key in KEYS.items():
+        monkeypatch.setenv(name, key)
+
+
+@pytest.mark.usefixtures("keys")
+def test_an_encrypted_copy(run: Run, written: str, tmp_path: Path) -> None:
+    """--to-key encrypts the copy, --key reads it, with old keys after a comma; a copy of the copy has another key, or none."""
+    first, second, plain = (f"file:{tmp_path}/{name}" for name in ("first", "second", "plain"))
+    exported = run("export", "--store", written).out
+    assert ExitCode.OK == run("copy", "--store", written, "--to-store", first, "--to-key", "env:FIRST_KEY").code
+    key = ("--key", "env:SECOND_KEY, env:FIRST_KEY")
+    assert exported == run("export", "--store", first, *key).out
+    assert ExitCode.OK == run("verify", "--all", "--store", first, "--key", "env:FIRST_KEY").code
+    assert ExitCode.OK == run("copy", "--store", first, *key, "--to-store", second, "--to-key", "env:SECOND_KEY").code
+    assert ExitCode.OK == run("copy", "--store", second, *key, "--to-store", plain).code
+    assert exported == run("export", "--store", plain).out
+    assert exported == run("export", "--store", second, "--key", "env:SECOND_KEY").out
+    for other in ((), ("--key", "env:SECOND_KEY")):
+        refused = run("export", "--store", first, *other)
+        assert (ExitCode.STORE, True) == (refused.code, "it is encrypted with" in refused.err)
+    assert ExitCode.USAGE == run("export", "--store", first, "--key", "FIRST_KEY").code
+    assert ExitCode.USAGE == run("export", "--store", first, "--key", "env:NO_KEY").code
+
+
+def test_a_copy_of_all_goes_on(run: Run, written: str, tmp_path: Path) -> None:
+    """One that is damaged is named, and keeps no other from the copy; verify --all finds it, and nothing in the copies."""
+    store_chat(tmp_path / "store", "another", chat(2))
+    store_chat(tmp_path / "store", "second", chat(2))
+    (journal,) = (tmp_path / "store" / "default" / "another").glob("journal.jsonl")
+    journal.write_bytes(journal.read_bytes().replace(b"user", b"usxr", 1))
+    target = f"file:{tmp_path}/copies"
+    copied = run("copy", "--all", "--store", written, "--to-store", target)
+    assert ExitCode.FAILED == copied.code
+    assert ["another: not copied", "boiler: ", "second: "] == [
+        line[:length] for line, length in zip(copied.out.splitlines(), (19, 8, 8), strict=True)
+    ]
+    again = run("copy", "--all", "--store", written, "--to-store", target, "--json")
+    assert [True, False, False] == ["error" in each for each in again.json()]
+    verified = run("verify", "--all", "--store", written, "--json")
+    assert (ExitCode.FAILED, [False, True, True]) == (verified.code, [each["ok"] for each in verified.json()])
+    assert ExitCode.OK == run("verify", "--all", "--store", target).code
+    assert ExitCode.USAGE == run("verify", "--all", "--session", "boiler", "--store", target).code

@@ -267,6 +267,7 @@ def _opened(path: str) -> Database:
         database.run("PRAGMA synchronous = NORMAL")
         database.run(f"PRAGMA cache_size = -{_CACHE_KIB}")
         database.run("PRAGMA secure_delete = OFF")  # who erases makes the file anew
+        database.run("PRAGMA temp_store = MEMORY")  # an index in memory holds what may be in no file
         database.run("PRAGMA cache_spill = OFF")  # what a transaction changes is written once, at its end
         database.set_journal("WAL")
         if not database.is_usable():

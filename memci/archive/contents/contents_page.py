@@ -224,7 +224,8 @@ class Directory:
         """Make a directory of what ``to_mapping`` gave."""
         spans = tuple(chain.from_iterable(_row(each, known or {}) for each in value["spans"]))
         covers, titles = tuple((first, last) for first, last in value["covers"]), tuple(value.get("titles", ()))
-        return cls(**{**value, "spans": spans, "covers": covers, "titles": titles})
+        known_keys = {key: item for key, item in value.items() if key in _DIRECTORY}  # the first journals say more
+        return cls(**{**known_keys, "spans": spans, "covers": covers, "titles": titles})
 
 
 _DIRECTORY = codec.defaults(Directory)

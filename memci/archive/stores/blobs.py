@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import attrs
 
 from memci.archive.stores.contract import Journal, NewRecord, Pages, Record, SessionStore, Snapshots
-from memci.archive.stores.record_codec import redacted_meanwhile
-from memci.errors import CorruptError
+from memci.archive.stores.record_codec import SEALED, redacted_meanwhile
+from memci.errors import CorruptError, EncryptionError
 from memci.messages.base64_runs import BEGIN, LEAST_CHARACTERS, RUN, has_run, is_data
 
 if TYPE_CHECKING:
@@ -152,7 +152,12 @@ class BlobSession:
         return [text if found.keys() <= kept else body for body, (text, found) in zip(bodies, taken, strict=True)]
 
     def restored(self, text: bytes, seq: int | None = None) -> bytes:
-        """Return a body as it was. Raises ``CorruptError`` where what it refers to is missing or damaged."""
+        """Return a body as it was. Raises ``CorruptError`` where what it refers to is missing or damaged.
+
+        ``EncryptionError`` where it is ciphertext, as no key was given.
+        """
+        if text.startswith(SEALED):
+            raise EncryptionError(self._session_id, text[len(SEALED) :].partition(b'"')[0].decode())
 
         def find(name: str) -> bytes:
             data = self.blobs.find(name)

@@ -43,6 +43,7 @@ _REDACTED = re.compile(rb'\{"redacted":"([0-9a-f]{64})","event":')
 _ANY_VERSION = re.compile(rb'\{"v":' + _NUMBER + rb",")
 _KIND = re.compile(r"[a-z][a-z0-9_]*")
 _LINE_END = b"}\n"
+SEALED = b'{"memci_sealed":"'  # how a body begins that is ciphertext
 _NEWEST = 3
 _VERSION = 2
 _SHA_BYTES, _SUM_BYTES = 16, 8

@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 import attrs
 
 from memci.engine.settings import config_file
+from memci.engine.settings.encryption import Encryption
 from memci.engine.settings.models import filled, row
 from memci.engine.settings.presets import CHAPTERS, Preset, preset_section
 from memci.engine.settings.setting import matches, place_of, refusal, section, setting
@@ -32,6 +33,7 @@ _PLACE_KEYS = (
         "limits",
         "models",
         "memory",
+        "encryption",
     ),
     *("summarizer", "summary", "planner"),
 )
@@ -41,7 +43,7 @@ _UNSAID = {  # keys that journals name only where they are not as by default: th
     "eviction": ("order", *(f"{mark}_weight" for mark in ("recency", "recalls", "values", "errors", "changes", "questions"))),
 }
 
-_ENGINE_KEYS = ("summarizer", "planner", "store", "durability", "open_sessions")  # that all sessions of an engine share
+_ENGINE_KEYS = ("summarizer", "planner", "store", "durability", "encryption", "open_sessions")  # that an engine's sessions share
 
 _CHOSEN_KEYS = ("preset", "budget", "active", "levels", "prices", "contents", "eviction", "recall", "summary")  # by a session
 
@@ -300,6 +302,7 @@ class Config:
         "fsync", "fsync: an append returns once it is on disk; flush: once the operating system has it"
     )
     snapshot_every: int = setting(500, "events between two snapshots, which only make loading faster")
+    encryption: Encryption = section(Encryption, "what is stored is ciphertext; docs/operations.md")
     open_sessions: OpenSessions = section(
         OpenSessions, "closed sessions whose state stays in memory, for the next time they are opened"
     )
@@ -408,7 +411,7 @@ class Config:
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the whole config as new nested dicts of JSON values; ``from_mapping`` gives an equal config."""
-        return attrs.asdict(self)
+        return attrs.asdict(self, value_serializer=lambda _, __, value: [*value] if isinstance(value, tuple) else value)
 
     def policy_mapping(self) -> dict[str, Any]:
         """Return what decides how a window looks: ``to_mapping`` without search, checkpoints, limits, and where sessions are.

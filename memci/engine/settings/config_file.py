@@ -28,7 +28,8 @@ def _lines(config: attrs.AttrsInstance, indent: str) -> Iterator[str]:
         if below or is_section:
             yield ""
         below = is_section
-        shown_value = "" if is_section else f" {_WORDS[value] if value is None or type(value) is bool else value}"
+        written = _WORDS[value] if value is None or type(value) is bool else [*value] if isinstance(value, tuple) else value
+        shown_value = "" if is_section else f" {written}"
         yield f"{indent}{field.name}:{shown_value}".ljust(25) + f" # {field.metadata['comment']}"
         if is_section:
             yield from _lines(value, "  ")

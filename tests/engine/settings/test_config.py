@@ -29,6 +29,7 @@ from memci.engine.settings.config import (
     Summary,
     config_file_text,
 )
+from memci.engine.settings.encryption import Encryption
 from memci.engine.settings.presets import PRESETS, Preset
 from memci.errors import ConfigError
 
@@ -46,6 +47,7 @@ SECTIONS = {
     "checkpoints": Checkpoints,
     "limits": Limits,
     "memory": Memory,
+    "encryption": Encryption,
 }
 
 
@@ -116,6 +118,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "on_conflict": "raise",
         "durability": "fsync",
         "snapshot_every": 500,
+        "encryption": {"key": None, "old_keys": []},
         "open_sessions": {"max_bytes": 64_000_000},
         "checkpoints": {"every_turns": None, "keep": 50},
         "limits": {"message_bytes": 33_554_432, "tenant_sessions": None, "tenant_bytes": None},
@@ -239,6 +242,8 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "on_conflict": [None, "", "refresh", True],
     "durability": [None, "", "none", True],
     "snapshot_every": [0, -1, True, None, 1.5],
+    "encryption.key": ["", "MEMCI_KEY", "env:", "env:a b", "env:1", "c2VjcmV0", 7, True, ["env:MEMCI_KEY"]],
+    "encryption.old_keys": ["env:MEMCI_KEY", None, [7], ["MEMCI_KEY"], [""], {"env:MEMCI_KEY": 1}],
     "open_sessions.max_bytes": [-1, True, None, 1.5, "64MB", 10**13],
     "checkpoints.every_turns": [0, -1, True, 1.5, "never"],
     "checkpoints.keep": [0, -1, True, 1.5, "all"],
@@ -293,6 +298,8 @@ POSSIBLE = [
     ("on_conflict", "retry"),
     ("durability", "flush"),
     ("snapshot_every", 1),
+    ("encryption.key", "env:MEMCI_KEY"),
+    ("encryption.old_keys", ["env:MEMCI_KEY", "env:_1"]),
     ("open_sessions.max_bytes", 0),
     ("checkpoints.every_turns", None),
     ("checkpoints.keep", 1),
@@ -410,6 +417,7 @@ def configs(draw: st.DrawFn) -> Config:
         on_conflict=draw(st.sampled_from(["raise", "retry"])),
         durability=draw(st.sampled_from(["fsync", "flush"])),
         snapshot_every=draw(COUNTS),
+        encryption=Encryption(key=draw(st.none() | st.just("env:NEW")), old_keys=draw(st.just(()) | st.just(("env:OLD",)))),
         open_sessions=OpenSessions(max_bytes=draw(COUNTS)),
         checkpoints=Checkpoints(every_turns=draw(st.none() | COUNTS), keep=draw(st.none() | COUNTS)),
         memory=Memory(recalled=draw(st.none() | COUNTS), kept=draw(st.booleans()), max_notes=draw(st.none() | COUNTS)),
@@ -433,7 +441,7 @@ def test_the_policy_is_all_but_the_place(config: Config) -> None:
     kept |= {"headlines"} if config.summary.headlines else set()
     assert kept == policy.pop("summary", {}).keys()
     places = {"on_conflict", "store", "durability", "snapshot_every", "open_sessions", "checkpoints", "search", "limits"}
-    places |= {"summarizer", "summary", "planner", "models", "memory"}
+    places |= {"summarizer", "summary", "planner", "models", "memory", "encryption"}
     assert places == config.to_mapping().keys() - policy.keys()
     back = attrs.evolve(Config.from_mapping(policy), **{name: getattr(config, name) for name in places})
     assert config == back
