@@ -1,15 +1,16 @@
 """The derived index of one session: the facts of its pages, and full-text search over them."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import attrs
 
 from memci.archive import disk, refusal
-from memci.archive.catalogue import index_file
+from memci.archive.catalogue import index_file, index_folder
 from memci.archive.catalogue.index_file import COLUMNS, PAGES, Database, refuse_damaged
+from memci.archive.catalogue.index_folder import IndexPlace
 from memci.archive.catalogue.index_writer import IndexWriter
 from memci.archive.catalogue.page_facts import Checkpoint, PageFacts
 from memci.archive.catalogue.page_search import IndexHit, PageSearch, TermCounts
@@ -52,20 +53,30 @@ class PageIndex:
     def __init__(self, path: str | None, *, read_only: bool = False) -> None:
         self.path, self._read_only = path, read_only
         self._opened: Database | None = None
+        self._used: int | None = None  # while it is open, what keeps it in its directory
         self._db()
 
     @classmethod
-    def in_directory(cls, directory: Path, name: object, *, root: Path, read_only: bool) -> Self:
-        """Open the index of a name in a directory to which no link below *root* leads, and which others may be opening too."""
-        path = str(directory / f"{name}.sqlite")
+    def at(cls, place: IndexPlace, *, read_only: bool) -> Self:
+        """Open the index at a place, which others may be opening too, and other indexes for which there is no room giving way."""
         try:
-            disk.refuse_links(str(root), str(directory))
+            disk.refuse_links(str(place.root), str(place.directory))
             if read_only:
-                return cls(path, read_only=True)
-            with disk.locked(str(directory)):
-                return cls(path)
+                return cls(place.path, read_only=True)
+            if place.most_bytes is None:
+                with disk.locked(str(place.directory)):
+                    return cls(place.path)
+            with disk.locked(str(place.root)):
+                used = index_folder.use(place, place.most_bytes)
+                try:
+                    made = cls(place.path)
+                except BaseException:
+                    os.close(used)
+                    raise
         except OSError as error:
             raise refusal.unavailable(error, "the directory of the indexes") from error
+        made._used = used
+        return made
 
     @property
     def has_file(self) -> bool:
@@ -150,6 +161,9 @@ class PageIndex:
         """Give the file back. May be called twice."""
         if self._opened is not None:
             self._opened.close()
+        if self._used is not None:
+            os.close(self._used)
+            self._used = None
 
     def find_page(self, index: str) -> PageFacts | None:
         """Return the facts of a page, or ``None`` where there is none. O(1); O(pages) where there is none."""

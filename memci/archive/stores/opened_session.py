@@ -1,11 +1,11 @@
 """An opened session of a store whose page index lies apart from the rest: in a file on this machine, or in memory."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memci.archive import refusal
 
 if TYPE_CHECKING:
+    from memci.archive.catalogue.index_folder import IndexPlace
     from memci.archive.catalogue.page_index import PageIndex
 
 
@@ -36,11 +36,8 @@ class OpenedSession:
         if self._index is None:
             from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
 
-            root, directory, name = self.index_place() or (Path(), None, "")
-            if directory is None:
-                self._index = self.index_in_memory()
-            else:
-                self._index = PageIndex.in_directory(directory, name, root=root, read_only=self.read_only)
+            place = self.index_place()
+            self._index = self.index_in_memory() if place is None else PageIndex.at(place, read_only=self.read_only)
         return self._index
 
     def index_in_memory(self) -> "PageIndex":
@@ -49,8 +46,8 @@ class OpenedSession:
 
         return PageIndex(None)
 
-    def index_place(self) -> tuple[Path, Path, object] | None:
-        """Return a directory, one below it without links for the index, and its name there; ``None`` for one in memory."""
+    def index_place(self) -> "IndexPlace | None":
+        """Return where the index lies; ``None`` for one in memory."""
         return None
 
     def indexed_seq(self) -> int:

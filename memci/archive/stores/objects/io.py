@@ -8,6 +8,7 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
 
+from memci.archive.catalogue.index_folder import MOST_BYTES, NUMBER
 from memci.errors import ConfigError, UnavailableError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _T = TypeVar("_T")
 
 _ADDRESS = re.compile(r"(?:s3|gs|az)://[^/@#:]+(?:/[^@#]*)?")  # of providers with a conditional put; no user and no fragment
 _CONFIG = ("account_name", "endpoint", "region", "virtual_hosted_style_request")
-_KNOWN = sorted((*_CONFIG, "allow_http", "memci_index", "timeout_s", "retries"))
+_KNOWN = sorted((*_CONFIG, "allow_http", "memci_index", "memci_index_bytes", "timeout_s", "retries"))
 
 _PARALLEL = 8
 _BATCH = 1_000  # objects that one listing or deletion names, as S3 has it
@@ -27,8 +28,8 @@ _STATUS = re.compile(r"status code: (\d{3})")
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "The specified bucket does not exist")
 
 
-def parse(url: str, durability: str = "fsync") -> tuple[str, dict[str, Any], str | None]:
-    """Return the URL with nothing secret, what the driver takes beside it, and the directory for indexes, if any.
+def parse(url: str, durability: str = "fsync") -> tuple[str, dict[str, Any], str | None, int]:
+    """Return the URL with nothing secret, what the driver takes beside it, the directory for indexes, if any, and its bytes.
 
     Raises ``ConfigError`` if it cannot be used, or the durability is not ``fsync``. The text shows nothing after the prefix.
     """
@@ -42,6 +43,9 @@ def parse(url: str, durability: str = "fsync") -> tuple[str, dict[str, Any], str
     for name in sorted(given.keys() - set(_KNOWN)):  # what has no value may be a secret itself
         unknown = f"there is no option {name[:40]}" if name.isidentifier() and given[name] else "it has an unknown option"
         _refuse(f"{unknown}, there are {', '.join(_KNOWN)}; credentials come from the environment")
+    most = given.get("memci_index_bytes", str(MOST_BYTES))
+    if not NUMBER.fullmatch(most):
+        _refuse("memci_index_bytes is a number of bytes")
     timeout_s, retries = given.get("timeout_s", "30"), given.get("retries", "3")
     if not re.fullmatch("[1-9][0-9]{0,3}", timeout_s) or not re.fullmatch("[0-9]{1,4}", retries):
         _refuse("timeout_s is a number from 1 to 9999, and retries one from 0")
@@ -52,7 +56,7 @@ def parse(url: str, durability: str = "fsync") -> tuple[str, dict[str, Any], str
         "client_options": {**client, "timeout": timeout, "connect_timeout": timeout},
         "retry_config": {"max_retries": int(retries), "retry_timeout": timeout * (int(retries) + 1)},
     }
-    return address, options, given.get("memci_index")
+    return address, options, given.get("memci_index"), int(most)
 
 
 def connect(url: str, options: Mapping[str, Any]) -> "Driver":

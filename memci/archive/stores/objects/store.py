@@ -16,6 +16,8 @@ from weakref import WeakSet
 import attrs
 
 from memci.archive import refusal
+from memci.archive.catalogue import index_folder
+from memci.archive.catalogue.index_folder import MOST_BYTES, IndexPlace
 from memci.archive.stores.contract import NewRecord, Record, SessionStore, Usage
 from memci.archive.stores.names import check_identifier, check_key, check_page_name, file_name, find_identifier, is_page_name
 from memci.archive.stores.objects.io import Found, ObjectIo, connect, each, parse
@@ -253,7 +255,9 @@ class _Snapshots(_View):
 class _Session(Opened):
     """Implements ``SessionStore``; docs/stores.md has the costs. Its index is named after its incarnation, or is in memory."""
 
-    def __init__(self, io: ObjectIo, key: tuple[str, str], index_folder: Path | None, *, read_only: bool) -> None:
+    def __init__(
+        self, io: ObjectIo, key: tuple[str, str], index_folder: Path | None, index_bytes: int, *, read_only: bool
+    ) -> None:
         super().__init__(io, *key, read_only=read_only)
         self.journal = _Journal(self)
         self.pages = _Pages(self)
@@ -261,46 +265,47 @@ class _Session(Opened):
         self.blobs = _Blobs(self)
         self.durability: str = "fsync"
         self._index_folder = index_folder
+        self._index_bytes = index_bytes
         self._indexed = ""
 
-    def index_place(self) -> tuple[Path, Path, object] | None:
+    def index_place(self) -> IndexPlace | None:
         self.has_begun()
         self._indexed, folder = self.known.incarnation, self._index_folder
-        return None if folder is None else (folder.parent.parent, folder, self._indexed)
+        return None if folder is None else IndexPlace(folder.parent.parent, folder, self._indexed, self._index_bytes)
 
     def close(self) -> None:
         had_index = self._index is not None
         super().close()
         is_of_session = self.known.revision and self.known.incarnation == self._indexed
         if had_index and self._index_folder is not None and not self.read_only and not is_of_session:
-            from memci.archive.catalogue import index_file  # noqa: PLC0415 (few need it)
-
-            index_file.remove(str(self._index_folder / f"{self._indexed}.sqlite"))
+            index_folder.remove(str(self._index_folder / f"{self._indexed}.sqlite"))
 
 
 class ObjectStore:
     """Implements ``memci.archive.stores.contract.Store`` on objects. Any number of machines may use it at once.
 
     Different sessions may be used by different threads at once; open it in the process that uses it. *index_dir* is a directory
-    of this machine for the indexes; ``None`` keeps each in memory while its session is open. docs/stores.md has what is promised.
+    of this machine for the indexes, of about *index_bytes*; ``None`` keeps each in memory while its session is open.
+    docs/stores.md has what is promised.
     """
 
-    def __init__(self, io: ObjectIo, index_dir: "str | os.PathLike[str] | None" = None) -> None:
+    def __init__(self, io: ObjectIo, index_dir: "str | os.PathLike[str] | None" = None, index_bytes: int = MOST_BYTES) -> None:
         self.durability: str = "fsync"
         self.io = io
         self._index_dir = None if index_dir is None else Path(index_dir).absolute()
+        self._index_bytes = index_bytes
         self._opened: WeakSet[_Session] = WeakSet()
 
     @classmethod
     def from_url(cls, url: str, durability: str = "fsync") -> "ObjectStore":
         """Return the store of a URL such as ``s3://bucket/prefix?region=eu-central-1``; no request is made yet; see ``parse``."""
-        address, options, index_dir = parse(url, durability)
-        return cls(ObjectIo(lambda: connect(address, options)), index_dir)
+        address, options, index_dir, index_bytes = parse(url, durability)
+        return cls(ObjectIo(lambda: connect(address, options)), index_dir, index_bytes)
 
     def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> SessionStore:
         """Open what is stored of a session; no request is made before something is asked for."""
         key = check_key(tenant, session_id)
-        session = _Session(self.io, key, self._index_folder(*key), read_only=read_only)
+        session = _Session(self.io, key, self._index_folder(*key), self._index_bytes, read_only=read_only)
         self._opened.add(session)
         return session
 

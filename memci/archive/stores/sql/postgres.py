@@ -193,7 +193,7 @@ class PostgresStore(SqlStore):
     def __init__(
         self, url: str, durability: str = "fsync", *, pool: HostPool | None = None, io: PostgresIo | None = None
     ) -> None:
-        rest, size, index_dir = split_options(url)
+        rest, size, index_dir, index_bytes = split_options(url)
         synced = durability == "fsync"
         if pool is not None and (not hasattr(pool, "connection") or inspect.iscoroutinefunction(getattr(pool, "getconn", None))):
             message = (
@@ -215,5 +215,6 @@ class PostgresStore(SqlStore):
             self._database,
             lambda: directory and directory / self._database.database_id(),
             durability,
+            index_bytes=index_bytes,
             keeps_indexes=not index_dir,
         )

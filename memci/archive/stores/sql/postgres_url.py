@@ -2,6 +2,7 @@
 
 import re
 
+from memci.archive.catalogue.index_folder import MOST_BYTES, NUMBER
 from memci.errors import ConfigError
 
 _HOST = r"(?:\[[^\]@/?]*\]|[^@/?:,\[\]]*)(?::[0-9]{0,5})?"
@@ -21,8 +22,8 @@ def is_clear(url: str) -> bool:
     return _URL.fullmatch(url) is not None
 
 
-def split_options(url: str) -> tuple[str, int, str]:
-    """Return the URL without memci's own parameters, and these: ``memci_pool`` (or 8) and ``memci_index`` (or empty).
+def split_options(url: str) -> tuple[str, int, str, int]:
+    """Return the URL without memci's own parameters, and these: ``memci_pool``, ``memci_index`` or empty, ``memci_index_bytes``.
 
     They are taken without percent-decoding. A ``ConfigError`` shows nothing of the URL, which may hold a password.
     """
@@ -35,9 +36,10 @@ def split_options(url: str) -> tuple[str, int, str]:
     place, _, query = url.partition("?")
     parameters = [parameter for parameter in query.split("&") if parameter]
     own = dict(parameter.split("=", 1) for parameter in parameters if parameter.startswith("memci_"))
-    size, index = own.pop("memci_pool", "8"), own.pop("memci_index", "")
-    if own or not re.fullmatch("0*[1-9][0-9]{0,8}", size):
-        message = "of memci's own the URL takes memci_index, a directory, and memci_pool, how many connections a process opens"
+    size, index, most = own.pop("memci_pool", "8"), own.pop("memci_index", ""), own.pop("memci_index_bytes", str(MOST_BYTES))
+    if own or not re.fullmatch("0*[1-9][0-9]{0,8}", size) or not NUMBER.fullmatch(most):
+        takes = "memci_index, a directory, memci_index_bytes, what it may take"
+        message = f"of memci's own the URL takes {takes}, and memci_pool, how many connections a process opens"
         raise ConfigError(message, path="store")
     others = "&".join(parameter for parameter in parameters if not parameter.startswith("memci_"))
-    return f"{place}?{others}" if others else place, int(size), index
+    return f"{place}?{others}" if others else place, int(size), index, int(most)

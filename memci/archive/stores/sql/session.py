@@ -9,6 +9,8 @@ from weakref import WeakSet
 import attrs
 
 from memci.archive import refusal
+from memci.archive.catalogue import index_folder
+from memci.archive.catalogue.index_folder import IndexPlace
 from memci.archive.stores.contract import NewRecord, Record, SessionStore, Usage
 from memci.archive.stores.names import check_identifier, check_key, check_page_name, file_name, find_identifier
 from memci.archive.stores.opened_session import OpenedSession
@@ -295,22 +297,30 @@ class _Session(OpenedSession):
             with suppress(StoreError):  # it can be made again, and somebody else may have deleted the session
                 self._kept_index.keep()
 
-    def index_place(self) -> tuple[Path, Path, object] | None:
+    def index_place(self) -> IndexPlace | None:
         row = self.find_row() if self.read_only else self.begin()
         directory = self._store.index_directory() if row else None
-        return None if directory is None else (directory.parent, directory, row)
+        return None if directory is None else IndexPlace(directory.parent, directory, row, self._store.index_bytes)
 
 
 class SqlStore:
     """Implements ``memci.archive.stores.contract.Store`` on rows.
 
-    Indexes lie in *index_directory*, or in memory without one; where it *keeps_indexes*, copies of these are rows too.
+    Indexes lie in *index_directory*, of *index_bytes* or any number, or in memory without one; where it *keeps_indexes*, copies
+    of these are rows too.
     """
 
     def __init__(
-        self, rows: Rows, index_directory: Callable[[], Path | None], durability: str, *, keeps_indexes: bool = False
+        self,
+        rows: Rows,
+        index_directory: Callable[[], Path | None],
+        durability: str,
+        *,
+        index_bytes: int | None = None,
+        keeps_indexes: bool = False,
     ) -> None:
         self.durability = durability
+        self.index_bytes = index_bytes
         self.rows = rows
         self.index_directory = index_directory
         self.keeps_indexes = keeps_indexes
@@ -361,11 +371,9 @@ class SqlStore:
         self.rows.close()
 
     def _remove_index(self, row: int) -> None:
-        from memci.archive.catalogue import index_file  # noqa: PLC0415 (few need it)
-
         directory = self.index_directory()
         if directory is not None:
-            index_file.remove(str(directory / f"{row}.sqlite"))
+            index_folder.remove(str(directory / f"{row}.sqlite"))
 
 
 def _data(value: object) -> bytes:

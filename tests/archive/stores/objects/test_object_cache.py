@@ -73,7 +73,7 @@ def test_the_index_of_a_new_session_is_kept_once_it_has_begun(tmp_path: Path, bu
     assert "" == unused.index.mark
     unused.close()
     store.close()
-    assert [".sqlite"] == files_in(tmp_path)
+    assert [".sqlite", ".used"] == files_in(tmp_path)
 
 
 def test_an_index_is_never_that_of_a_deleted_session(tmp_path: Path, bucket: MemoryStore) -> None:

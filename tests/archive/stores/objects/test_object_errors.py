@@ -191,8 +191,8 @@ def test_a_weaker_durability_is_refused() -> None:
 
 def test_options_of_a_url() -> None:
     """Options are percent-decoded, and what is not given has a default."""
-    address, options, index_dir = parse(
-        "s3://bucket/a/b?endpoint=http%3A%2F%2Fhost%3A1&memci_index=./x%20y&timeout_s=5&retries=0&allow_http=true"
+    address, options, index_dir, index_bytes = parse(
+        "s3://bucket/a/b?endpoint=http%3A%2F%2Fhost%3A1&memci_index=./x%20y&memci_index_bytes=7&timeout_s=5&retries=0&allow_http=true"
     )
     assert "s3://bucket/a/b" == address
     timeout = timedelta(seconds=5)
@@ -201,8 +201,8 @@ def test_options_of_a_url() -> None:
         "client_options": {"allow_http": "true", "timeout": timeout, "connect_timeout": timeout},
         "retry_config": {"max_retries": 0, "retry_timeout": timeout},
     } == options
-    assert "./x y" == index_dir
-    _, options, index_dir = parse("gs://b")
+    assert ("./x y", 7) == (index_dir, index_bytes)
+    _, options, index_dir, _ = parse("gs://b")
     assert (None, timedelta(seconds=30), 3) == (
         index_dir,
         options["client_options"]["timeout"],
