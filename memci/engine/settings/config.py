@@ -261,6 +261,7 @@ class Memory:
     kept: bool = setting(default=False, comment="whether kept pages are promoted by themselves")
     bookmarked: bool = setting(default=False, comment="whether pages with a bookmark are")
     max_notes: int | None = setting(None, "notes that stay listed, those recalled last; null for all")
+    ttl_s: int | None = setting(None, "seconds that a note stays listed; null for ever")
 
 
 @attrs.frozen(kw_only=True)

@@ -1,6 +1,8 @@
 """Long-term memory: pages worth keeping are written down as notes of a session that all others of the tenant may mount."""
 
+import math
 from collections.abc import Callable, Iterator
+from datetime import datetime
 
 import attrs
 
@@ -10,6 +12,7 @@ from memci.chapters.page import Page
 from memci.engine.core.core import Core
 from memci.engine.history.shared_events import PagePromoted
 from memci.engine.reading import pages
+from memci.engine.settings.config import Memory
 from memci.engine.tree import notes
 from memci.errors import ArgumentError
 from memci.messages.headline import unheaded
@@ -98,11 +101,14 @@ def due(core: Core) -> list[str]:
     return [index for index in found if index not in state.promoted and state.page_state(index) is not PageState.OPEN]
 
 
-def surplus(core: Core, most: int | None) -> list[str]:
-    """Return the notes that are too many, those that were not recalled for longest first. O(notes)."""
-    if most is None:
+def surplus(core: Core, rules: Memory) -> list[str]:
+    """Return the notes whose time to live has ended, and those that are too many, not recalled for longest. O(notes)."""
+    if rules.max_notes is None and rules.ttl_s is None:
         return []
     listed = [node for node in core.state.tree if node.is_note and not core.state.tree.is_removed(node.index)]
     facts = [found for node in listed if (found := core.facts(node.index)) is not None]
-    oldest = sorted(facts, key=lambda each: (each.last_recall_turn or 0, each.first_seq))
-    return [each.index for each in oldest[: max(len(oldest) - most, 0)]]
+    now, ttl_s = datetime.fromisoformat(core.now()), math.inf if rules.ttl_s is None else rules.ttl_s
+    ended = [each.index for each in facts if (now - datetime.fromisoformat(each.first_at)).total_seconds() > ttl_s]
+    oldest = sorted(facts, key=lambda each: (each.index not in ended, each.last_recall_turn or 0, each.first_seq))
+    most = len(oldest) if rules.max_notes is None else rules.max_notes
+    return [each.index for each in oldest[: max(len(oldest) - most, len(ended))]]

@@ -170,7 +170,7 @@ class SharingSession(ReadSession, TreeSession):
             note = there._run(lambda core: promoting.write(core, made, anew=title is not None))
             if made.page in self._erased_since(made.origin.seq):
                 there.erase(note)
-            for old in there._run(lambda core: promoting.surplus(core, memory.max_notes)):
+            for old in there._run(lambda core: promoting.surplus(core, memory)):
                 there.remove_page(old)
         self._run(lambda core: promoting.note(core, made, memory.session, note))
         return f"{memory.session}/{note}"

@@ -123,7 +123,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "checkpoints": {"every_turns": None, "keep": 50},
         "limits": {"message_bytes": 33_554_432, "tenant_sessions": None, "tenant_bytes": None},
         "models": {},
-        "memory": {"session": "memory", "recalled": None, "kept": False, "bookmarked": False, "max_notes": None},
+        "memory": {"session": "memory", "recalled": None, "kept": False, "bookmarked": False, "max_notes": None, "ttl_s": None},
     }
 
 
@@ -222,6 +222,7 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "memory.kept": ["yes", 1],
     "memory.bookmarked": ["yes", 1],
     "memory.max_notes": [0, "many", True],
+    "memory.ttl_s": [0, "long", True],
     "models": [7, "gpt-5", [], None],
     "limits.tenant_sessions": [0, -1, True, 1.5, "many"],
     "limits.tenant_bytes": [0, -1, True, 1.5, "1 GB"],

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,23 @@ def test_the_memory_keeps_its_size() -> None:
     memory.recall("note-1")
     session.promote("usr-3")
     assert ["note-1", "note-3"] == [entry.index for entry in memory.contents.entries]
+    assert 3 == len(memory.notes())
+
+
+def test_a_note_has_a_time_to_live() -> None:
+    """Older ones leave the contents page as the next page is promoted; they stay stored."""
+    now = [datetime(2026, 11, 1, tzinfo=UTC)]
+    engine = Engine(MemoryStore(), config_of(budget=BUDGET, memory={"ttl_s": 3_600}), on_conflict="retry", clock=lambda: now[0])
+    session = engine.session("chat")
+    talk(session, 4)
+    session.promote("usr-1")
+    now[0] += timedelta(minutes=50)
+    session.promote("usr-2")
+    memory = engine.session("memory")
+    assert ["note-1", "note-2"] == [entry.index for entry in memory.contents.entries]
+    now[0] += timedelta(minutes=20)
+    session.promote("usr-3")
+    assert ["note-2", "note-3"] == [entry.index for entry in memory.contents.entries]
     assert 3 == len(memory.notes())
 
 
