@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory
-from memci.archive.contents.tree import Node, Segment, Tree
+from memci.archive.contents.tree import Node, Origin, Segment, Tree
 from memci.archive.contents.working_set import Continuation, Kind, Note, WorkingSet
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment, Quotes
@@ -135,7 +135,8 @@ def tree() -> Tree:
     """Return a tree with a note in a directory that was removed."""
     tree = Tree([Segment("lessons", "memory", "read_write", 400), Segment("sys"), Segment("usr")])
     tree.add(Node("usr-3", "usr-0", "Invoices", "What is to be paid", turn=2, by="model", is_directory=True))
-    tree.add(Node("note-4", "usr-3", "Limit", "How many rows", tokens=12, turn=3, by="application"))
+    origin = Origin(session="other", pages=("usr-1", "usr-4..6"), seq=7, revision=1, checkpoint="cp-1", key="task")
+    tree.add(Node("note-4", "usr-3", "Limit", "How many rows", tokens=12, turn=3, by="application", origin=origin))
     tree.place("usr-2", "usr-3", "note-4", "model")
     tree.remove("usr-3")
     tree.last_edit = (("return", "usr-3", "usr-0", ""),)
@@ -252,7 +253,7 @@ def untouched(value: object) -> Iterator[tuple[type, str]]:
     defaults, changed = set(), set()
     for each in objects(value):
         kind: Any = type(each)
-        if not attrs.has(kind) or kind.__module__ == Config.__module__:
+        if not attrs.has(kind) or kind.__module__.startswith(Config.__module__.rpartition(".")[0]):
             continue  # settings are written as the mapping that they were made from
         for field in attrs.fields(kind):
             if field.default is attrs.NOTHING or field.name in LINKS:
