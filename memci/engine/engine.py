@@ -29,7 +29,8 @@ from memci.engine.erasure.erasing import Receipt, forget_erased
 from memci.engine.erasure.spreading import erase_everywhere
 from memci.engine.hosting.engine import HostedEngine
 from memci.engine.hosting.listing import DeletionReceipt, last_record
-from memci.engine.session import OnConflict, Session
+from memci.engine.hosting.session import OnConflict
+from memci.engine.session import Session
 from memci.engine.settings.config import EXTRACTIVE, MARKS, Config
 from memci.engine.summaries import summarizing
 from memci.engine.upkeep import copying

@@ -22,7 +22,7 @@ from memci.engine.core.core import Core
 from memci.engine.core.monitor import Appended, Fold, WindowMade
 from memci.engine.erasure.erasing import Receipt, erase
 from memci.engine.history.state import SLOTS
-from memci.engine.hosting.session import HostedSession
+from memci.engine.hosting.session import HostedSession, OnConflict
 from memci.engine.reading import pages
 from memci.engine.settings.config import Config
 from memci.engine.settings.presets import Preset
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 
-OnConflict = Literal["raise", "retry"]
 _ON_CONFLICT = (None, *get_args(OnConflict))
 
 
@@ -149,10 +148,13 @@ class Session(HostedSession, SharingSession, AbstractContextManager["Session"]):
             core, several = self._checked(), as_list(messages)
             wanted = on_conflict or core.config.on_conflict
             entries = appending.append(core, several, at=at, key=key, on_conflict=wanted) if several else []
-            if core.monitor.watchers and entries:
-                took = monotonic() - core.used_at
-                core.monitor.report(Appended(messages=len(entries), seq=entries[-1].node.seq, seconds=took))
+            self._tell_appended(entries)
             return entries
+
+    def _tell_appended(self, entries: Sequence[Entry]) -> None:
+        if (core := self._core).monitor.watchers and entries:
+            took = monotonic() - core.used_at
+            core.monitor.report(Appended(messages=len(entries), seq=entries[-1].node.seq, seconds=took))
 
     def window(
         self,

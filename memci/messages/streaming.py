@@ -63,6 +63,7 @@ class _Chat:
         self.usage: Any = None
         self._message: dict[str, Any] = {"role": "assistant"}
         self._calls: dict[int, dict[str, Any]] = {}
+        self._places: dict[int, int] = {}  # of the last call of an index, where it has others
 
     def add(self, piece: Mapping[str, Any]) -> str:
         self.usage = piece.get("usage") or self.usage
@@ -71,15 +72,23 @@ class _Chat:
             if choice.get("index", 0):
                 continue
             delta = choice.get("delta") or {}
-            said += delta.get("content") or ""
+            said += delta.get("content") or delta.get("refusal") or ""
             for key, value in delta.items():
                 if key == "tool_calls":
                     for call in value or ():
-                        _merge(self._calls.setdefault(call.get("index", len(self._calls)), {}), call)
+                        self._add_call(call)
                 elif value is not None:
                     _merge(self._message, {key: value})
             self.complete |= choice.get("finish_reason") is not None
         return said
+
+    def _add_call(self, call: Mapping[str, Any]) -> None:
+        """Add a delta to the call of its index; another id there begins another call, as some providers number none."""
+        place = call.get("index", len(self._calls))
+        place = self._places.get(place, place)
+        if call.get("id") and self._calls.get(place, {}).get("id") not in (None, "", call["id"]):
+            place = self._places[call.get("index", place)] = max(self._calls) + 1
+        _merge(self._calls.setdefault(place, {}), call)
 
     def messages(self) -> list[dict[str, Any]]:
         calls = [

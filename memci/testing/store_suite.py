@@ -158,6 +158,7 @@ class IdSuite(Suite, capability="ids"):
             lambda: store.open(value, "session"),
             lambda: store.delete(TENANT, value),
             lambda: list(store.sessions(value)),
+            lambda: store.sweep(value),
         ):
             with pytest.raises(InvalidIdError) as caught:
                 call()
@@ -275,6 +276,18 @@ class DeletionSuite(Suite, capability="deletion"):
         refuses(UnavailableError, *looks, match="deleted")
         append_each(store.open(TENANT, "session").journal, "new")
         refuses(UnavailableError, session.journal.head, reader.journal.head, match="deleted")
+
+    def test_sweeping_leaves_sessions_as_they_are(self, store: Store, session: SessionStore) -> None:
+        """What has a record stays, with its pages, and other tenants are not looked at; a session can begin afterwards."""
+        append_each(session.journal, "a")
+        session.pages.put({"usr-1": b"1"})
+        store.open(TENANT, "other")
+        store.sweep(TENANT)
+        store.sweep("nobody")
+        assert ["session"] == list(store.sessions(TENANT))
+        assert b"1" == store.open(TENANT, "session").pages.find("usr-1")
+        append_each(store.open(TENANT, "other").journal, "b")
+        assert ["other", "session"] == sorted(store.sessions(TENANT))
 
 
 class IndexSuite(Suite, capability="index"):

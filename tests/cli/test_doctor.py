@@ -53,3 +53,14 @@ def test_sessions_by_what_is_known_of_them(run: Run, tmp_path: Path) -> None:
     assert ["short", "long"] == [each["id"] for each in run("sessions", "--store", store, "--by", "used", "--json").json()]
     assert ["long"] == [each["id"] for each in run("sessions", "--store", store, "--by", "turns", "--limit", 1, "--json").json()]
     assert "10" in run("sessions", "--store", store, "--by", "events").out
+
+
+def test_a_session_that_cannot_be_read_is_a_failure(run: Run, tmp_path: Path) -> None:
+    """Though it is in no list of sessions, the check says how many there are, and the exit code is that of a failure."""
+    url = store_chat(tmp_path / "store", "chat", chat(2))
+    store_chat(tmp_path / "store", "other", chat(2))
+    (journal,) = (tmp_path / "store" / "default" / "other").glob("journal.jsonl")
+    journal.write_bytes(journal.read_bytes().replace(b"user", b"usxr", 1))
+    ran = run("doctor", "--store", url, "--json")
+    assert ExitCode.FAILED == ran.code
+    assert ["1 of 2 cannot be read"] == [each["told"].split(": ")[1] for each in ran.json() if not each["ok"]]

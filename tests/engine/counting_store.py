@@ -41,6 +41,10 @@ class CountingStore:
         self.count("usage")
         return self._store.usage(tenant)
 
+    def sweep(self, tenant: str) -> None:
+        self.count("sweep")
+        self._store.sweep(tenant)
+
     def delete(self, tenant: str, session_id: str) -> None:
         self.count("delete")
         self._store.delete(tenant, session_id)

@@ -63,7 +63,7 @@ def calls(messages: list[Value]) -> list[Value]:
 def test_other_choices_and_refusals() -> None:
     """Only the first choice counts; a refusal is kept; a call alone has no text."""
     made, text = fed("openai", [chunk(role="assistant", refusal="I "), chunk("stop", refusal="may not.")])
-    assert ([{"role": "assistant", "content": None, "refusal": "I may not."}], "") == (made.messages(), text)
+    assert ([{"role": "assistant", "content": None, "refusal": "I may not."}], "I may not.") == (made.messages(), text)
     second = chunk(content="two")
     second["choices"][0]["index"] = 1
     assert [] == fed("openai", [second])[0].messages()
@@ -184,3 +184,15 @@ def test_unknown_pieces_add_nothing(wire: str) -> None:
     made, text = fed(wire, [{}, {"type": "response.new_thing"}, {"type": "ping"}, {"choices": None}])
     assert ("", [], False) == (text, made.messages(), made.complete)
     assert json.dumps(made.messages())
+
+
+def test_calls_that_are_not_numbered_are_told_apart_by_their_ids() -> None:
+    """Some servers give all parallel calls the index 0: another id begins another call."""
+    pieces = [
+        chunk(tool_calls=[{"index": 0, "id": name, "type": "function", "function": {"name": "weather", "arguments": text}}])
+        for name, text in (("a", '{"city":'), ("b", "{}"))
+    ]
+    more = chunk("tool_calls", tool_calls=[{"index": 0, "function": {"arguments": " "}}])
+    made, _ = fed("openai", [pieces[0], chunk(tool_calls=[{"index": 0, "function": {"arguments": '"A"}'}}]), pieces[1], more])
+    calls = made.messages()[0]["tool_calls"]
+    assert [("a", '{"city":"A"}'), ("b", "{} ")] == [(call["id"], call["function"]["arguments"]) for call in calls]

@@ -39,6 +39,7 @@ class IndexedInMemory:
         self.durability = store.durability
         self.sessions = store.sessions
         self.usage = store.usage
+        self.sweep = store.sweep
         self.delete = store.delete
         self.close = store.close
 

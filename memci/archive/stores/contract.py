@@ -198,6 +198,9 @@ class Store(Protocol):
     def usage(self, tenant: str) -> Usage:
         """Measure what is stored of a tenant; data that sessions share counts as often as it is stored. O(what is stored)."""
 
+    def sweep(self, tenant: str) -> None:
+        """Remove what is there of a tenant's sessions without a record: of deletions that broke off, and lost journals."""
+
     def delete(self, tenant: str, session_id: str) -> None:
         """Remove all that is stored of a session; nothing happens where there is none.
 

@@ -227,6 +227,7 @@ class EncryptedStore:
         self.durability: str = store.durability
         self.sessions = store.sessions
         self.usage = store.usage
+        self.sweep = store.sweep
         self.delete = store.delete
         self.close = store.close
         self._store = store

@@ -189,6 +189,13 @@ class MemoryStore:
             ]
         return Usage(sessions=len(kept), stored_bytes=sum(parts) + sum(blobs.values()))
 
+    def sweep(self, tenant: str) -> None:
+        """Forget sessions without a record."""
+        check_identifier(tenant, "tenant")
+        with self.lock:
+            for key in [key for key, each in self.sessions_by_key.items() if key[0] == tenant and not each.records]:
+                self.sessions_by_key.pop(key).is_deleted = True
+
     def delete(self, tenant: str, session_id: str) -> None:
         """Forget a session; nothing happens where there is none."""
         with self.lock:

@@ -400,6 +400,7 @@ class TieredStore:
         self.tier = tier
         self.sessions = store.sessions
         self.usage = store.usage
+        self.sweep = store.sweep
         self._store = store
 
     def open(self, tenant: str, session_id: str, *, read_only: bool = False) -> TieredSession:

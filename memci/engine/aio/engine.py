@@ -20,9 +20,10 @@ from memci.engine.aio.calls import CallQueue, Threads
 from memci.engine.commands.slots import SessionSlots
 from memci.engine.engine import Engine, utc_now
 from memci.engine.hosting import leasing
+from memci.engine.hosting.session import OnConflict
 from memci.engine.hosting.streaming import Stream
 from memci.engine.reading.journal import SessionEvent
-from memci.engine.session import OnConflict, Session
+from memci.engine.session import Session
 from memci.engine.settings.config import Config
 from memci.engine.settings.setting import refusal
 from memci.engine.view.planner import Planner

@@ -266,10 +266,10 @@ class Core:
 
     def commit_alone(self, events: Sequence[Event]) -> None:
         """Write events that no settings concern; see ``commit``."""
-        known = self.state.seq
-        records = list(map(to_record, events))
+        known, records = self.state.seq, list(map(to_record, events))
         try:
-            self.store.journal.append(known, records)
+            with self.quotas.beginning(self.key.tenant, self.config.limits, begins=not known):
+                self.store.journal.append(known, records)
         except UnavailableError as error:
             self.lost |= not isinstance(error, LockedError)
             raise

@@ -1,6 +1,8 @@
 """Quotas of tenants: how many sessions and bytes one may have, checked before anything is written."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import monotonic
 
 import attrs
@@ -27,7 +29,7 @@ class Quotas:
         self._lock = threading.Lock()  # protects what is known
         self._known: dict[str, _Usage] = {}
 
-    def check(self, tenant: str, limits: Limits, new_bytes: int, *, begins: bool) -> None:
+    def check(self, tenant: str, limits: Limits, new_bytes: int, *, begins: bool = False) -> None:
         """Raise ``QuotaError`` where so many more bytes, or a session that begins, are more than its tenant may have.
 
         Sessions are counted and bytes measured once a minute, O(what the store holds of the tenant) in one question; in between,
@@ -41,12 +43,23 @@ class Quotas:
             if most is not None and wanted and used + wanted > most:
                 raise QuotaError(quota=quota, tenant=tenant, used=used, wanted=wanted, most=most)
 
-    def note(self, tenant: str, new_bytes: int, *, begun: bool) -> None:
+    @contextmanager
+    def beginning(self, tenant: str, limits: Limits, *, begins: bool) -> Iterator[None]:
+        """Let what the block writes be the first of a session where it *begins*; raises what ``check`` does."""
+        if not begins or limits.tenant_sessions is None:
+            yield
+            return
+        self.check(tenant, limits, 0, begins=True)
+        yield
+        with self._lock:
+            if (usage := self._known.get(tenant)) is not None:
+                usage.sessions += 1
+
+    def note(self, tenant: str, new_bytes: int) -> None:
         """Note what was written after ``check``."""
         with self._lock:
             if (usage := self._known.get(tenant)) is not None:
                 usage.stored_bytes += new_bytes
-                usage.sessions += begun
 
     def forget(self, tenant: str) -> None:
         """Measure a tenant anew the next time, as something of it was deleted."""

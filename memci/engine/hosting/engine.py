@@ -131,6 +131,7 @@ class HostedEngine(ABC):
         What a store's delete promises holds: docs/durability.md says what is left of deleted bytes in which store.
         """
         gone = [self.delete(session_id, tenant=tenant) for session_id in sorted(self.sessions(tenant=tenant))]
+        self._store.sweep(tenant)
         names = tuple(each.session for each in gone)
         return TenantReceipt(tenant=tenant, sessions=names, receipts=tuple(gone), at=self._clock().isoformat())
 

@@ -84,6 +84,9 @@ def describe(core: Core, values: Mapping[str, Any]) -> None:
         given: Any = codec.checked_copy(dict(values))
     except InvalidMessageError as error:
         raise ArgumentError(argument="values", value=values, wanted="values of JSON") from error
+    ttl_s = given.get("ttl_s")
+    if ttl_s is not None and (not isinstance(ttl_s, int | float) or isinstance(ttl_s, bool) or ttl_s <= 0):
+        raise ArgumentError(argument="ttl_s", value=ttl_s, wanted="seconds, as a number above 0")
     changed = {name: value for name, value in given.items() if core.state.described.get(name) != value}
     after = {name: value for name, value in {**core.state.described, **changed}.items() if value is not None}
     if len(codec.encode(after)) > MOST_BYTES:
@@ -168,4 +171,6 @@ def moment(value: object, argument: str) -> str:
 
 def before(older_than: object, now: datetime) -> str:
     """Return the time so long ago, or the time that is given."""
+    if isinstance(older_than, timedelta) and older_than < timedelta():
+        raise ArgumentError(argument="older_than", value=older_than, wanted="a time, or for how long nobody used a session")
     return moment(now - older_than if isinstance(older_than, timedelta) else older_than, "older_than")

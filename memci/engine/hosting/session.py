@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from threading import Event
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from memci.chapters.page import Entry
 from memci.engine.commands import appending
@@ -25,6 +25,8 @@ from memci.errors import LockedError
 from memci.messages.codec import MessageLike, as_list
 from memci.messages.streaming import assembler
 
+OnConflict = Literal["raise", "retry"]
+
 _Answer = TypeVar("_Answer")
 
 
@@ -39,8 +41,14 @@ class HostedSession(ABC):
         """The sequence number of the last event that this process knows."""
 
     @abstractmethod
-    def extend(self, messages: Sequence[MessageLike], *, at: object = None, key: str | None = None) -> list[Entry]:
+    def extend(
+        self, messages: Sequence[MessageLike], *, at: object = None, key: str | None = None, on_conflict: OnConflict | None = None
+    ) -> list[Entry]:
         """Take messages in."""
+
+    @abstractmethod
+    def _tell_appended(self, entries: Sequence[Entry]) -> None:
+        """Tell observers of the engine that messages came in."""
 
     @abstractmethod
     def _run(self, command: Callable[[Core], _Answer]) -> _Answer:
@@ -159,13 +167,23 @@ class HostedSession(ABC):
         Chunks are the provider's of the session's format, dicts or the SDK's objects. The answer is one append, when the block is
         left: whole, or as far as it came where the model, the network or the user broke off, or the task was cancelled, without
         calls that are in parts. *at* and *key* are those of ``append``: where an answer was stored under the key before, it stays
-        the only one. A process that is killed meanwhile has stored nothing of it.
+        the only one. What others wrote meanwhile, such as a title or a rating, comes before it. One that broke off is annotated
+        as ``interrupted``. A process that is killed meanwhile has stored nothing of it.
         """
-        return Stream(
-            assembler(self._core.config.format),
-            lambda: [] if key is None else self._run(lambda core: appending.answered(core, key)),
-            lambda messages: self.extend(messages, at=at, key=key),
-        )
+        said = {transcript.INTERRUPTED: True}
+
+        def append(messages: list[dict[str, Any]], *, complete: bool) -> list[Entry]:
+            entries = self.extend(messages, at=at, key=key, on_conflict="retry")  # nobody can ask for it again
+            if not complete:
+                with self._core.lock:
+                    self._core.run(lambda core: transcript.annotate(core, entries[0].address, said), "retry")
+            return entries
+
+        def find(core: Core) -> tuple[list[Entry], bool]:
+            entries = [] if key is None else appending.answered(core, key)
+            return entries, not (entries and transcript.is_interrupted(core, entries[0]))
+
+        return Stream(assembler(self._core.config.format), lambda: self._run(find), append)
 
     def sync(self, messages: Sequence[MessageLike]) -> Synced:
         """Take over the whole list of messages that the host keeps, from its first one on, and return what that changed.
@@ -173,10 +191,14 @@ class HostedSession(ABC):
         What is known stays, what is new comes in; where the list differs, as something was edited or generated anew, the session
         goes back to before that (``rewind``) and on from there; what it leaves stays in the journal. A list that ends earlier
         goes back to its end. Leading system messages are the system part; without any, that stays as it is. What was erased
-        counts as known whatever the list has there. Keys of messages may stand in any order.
+        counts as known whatever the list has there. Keys of messages may stand in any order, and what belongs to a provider's
+        answer only, such as ``id`` and ``usage``, may be there or not.
 
         O(messages), and O(history) once in a process. ``ArgumentError`` for a list without its beginning, ``ConflictError`` where
         somebody else wrote: their messages are in no list of the host's yet.
         """
         several = as_list(messages)
-        return self._run(lambda core: syncing.sync(core, several))
+        with self._core.lock:
+            synced = self._run(lambda core: syncing.sync(core, several))
+            self._tell_appended(synced.appended)
+        return synced

@@ -1,16 +1,19 @@
 """Taking over the list of messages that a host keeps: what is known stays, what is new comes in, and edits go back first."""
 
 from collections.abc import Sequence
-from itertools import takewhile
+from functools import cached_property
+from itertools import pairwise, takewhile
+from typing import Any
 
 import attrs
 
 from memci.chapters.page import Entry
-from memci.engine.commands import appending, rewinding
+from memci.engine.commands import appending, checkpointing, rewinding
 from memci.engine.core.core import Core
-from memci.engine.core.known_messages import Known, KnownMessages
-from memci.errors import ArgumentError
+from memci.engine.core.known_messages import Digests, Known, KnownMessages, sent_digest
+from memci.errors import ArgumentError, InvalidMessageError, QuotaError
 from memci.messages.codec import digest, dumped
+from memci.messages.formats.format import Format
 
 _ROLES = ("system", "developer")
 
@@ -34,16 +37,30 @@ def sync(core: Core, values: Sequence[object]) -> Synced:
     given = [dumped(value) for value in values]
     leading = [*takewhile(lambda value: isinstance(value, dict) and value.get("role") in _ROLES, given)]
     asked = given[len(leading) :]
-    wanted, rewound = [*map(digest, asked)], None
+    wanted = [_Wanted(core.state.wire, value) for value in asked]
     number, entries = _compared(core, wanted)
     system = [digest(node.message.value()) for node in core.state.system.message_list]
     if not entries and not system:
         return Synced(known=0, appended=_append(core, given))
+    if not number:
+        _refuse_part(wanted, entries)
+    before = core.state.seq
+    try:
+        return _take_over(core, leading, system, asked, wanted)
+    except (InvalidMessageError, QuotaError):
+        if core.state.seq != before:  # what was done for a list that is refused is taken back
+            checkpointing.go_back(core, before, "")
+        raise
+
+
+def _take_over(
+    core: Core, leading: Sequence[Any], system: Sequence[bytes], asked: Sequence[Any], wanted: Sequence["_Wanted"]
+) -> Synced:
+    number, entries = _compared(core, wanted)
+    rewound = None
     is_new = bool(leading) and [*map(digest, leading)] != system
     if is_new:
         appending.set_system(core, leading)
-    if not number:
-        _refuse_part(wanted, entries)
     while number < len(entries):  # of results that came late, the order here is not that in which they came
         seq, address, _ = entries[number]
         rewound = rewound or address
@@ -52,25 +69,42 @@ def sync(core: Core, values: Sequence[object]) -> Synced:
     return Synced(known=number, appended=_append(core, asked[number:]), rewound=rewound, system=is_new)
 
 
-def _compared(core: Core, wanted: Sequence[bytes]) -> tuple[int, list[Known]]:
+class _Wanted:
+    """A message of a host's list."""
+
+    def __init__(self, wire: Format, value: Any) -> None:  # noqa: ANN401 (what the host gives)
+        self._wire, self._value = wire, value
+        self.digest = digest(value)
+
+    @cached_property
+    def sent(self) -> bytes:
+        """The digest of what of it is sent."""
+        return sent_digest(self._wire, self._value) if isinstance(self._value, dict) else self.digest
+
+    def is_(self, known: Digests) -> bool:
+        """Return whether it is the message that is known."""
+        return known is None or self.digest == known[0] or self.sent == known[1]
+
+
+def _compared(core: Core, wanted: Sequence[_Wanted]) -> tuple[int, list[Known]]:
     """Return how many messages are known from the first on, and all that are, in the order in which more of them fit."""
-    known = core.prepared.known = core.prepared.known or KnownMessages()
+    known = core.prepared.known = core.prepared.known or KnownMessages(core.state.wire)
     known.follow(core.store.journal, core.state.seq)
     by_page = [*known.entries()]
     orders = (by_page, sorted(by_page))
     return max(((_fitting(wanted, order), order) for order in orders), key=lambda found: found[0])
 
 
-def _fitting(wanted: Sequence[bytes], entries: Sequence[Known]) -> int:
-    fits = takewhile(lambda pair: pair[1][2] in (None, pair[0]), zip(wanted, entries, strict=False))
+def _fitting(wanted: Sequence[_Wanted], entries: Sequence[Known]) -> int:
+    fits = takewhile(lambda pair: pair[0].is_(pair[1][2]), zip(wanted, entries, strict=False))
     return sum(1 for _ in fits)
 
 
-def _refuse_part(wanted: Sequence[bytes], entries: Sequence[Known]) -> None:
+def _refuse_part(wanted: Sequence[_Wanted], entries: Sequence[Known]) -> None:
     """Refuse a list that begins later in the conversation: taken at its word, all before it would be gone."""
     told = [each for *_, each in entries]
-    first = wanted[:2]
-    if len(wanted) > 1 and any(first == told[place : place + 2] for place in range(1, len(told))):
+    pairs = pairwise(told[1:])
+    if len(wanted) > 1 and any(None not in pair and wanted[0].is_(pair[0]) and wanted[1].is_(pair[1]) for pair in pairs):
         whole = "the whole conversation, from its first message on; append takes what is new"
         raise ArgumentError(argument="messages", value=len(wanted), wanted=whole)
 

@@ -20,6 +20,7 @@ from memci.errors import ArgumentError, InvalidMessageError, is_line
 from memci.messages import codec
 
 MOST_BYTES = 16_384  # of what is said of a message at once, as JSON
+INTERRUPTED = "interrupted"  # is said of an answer that broke off
 _CHUNK = 16  # numbers of archived pages that are looked at together
 
 
@@ -67,6 +68,12 @@ def annotate(core: Core, address: str, values: Mapping[str, Any]) -> None:
     changed = {name: value for name, value in written.items() if known.get(name) != value}
     if changed:
         core.commit([MessageAnnotated(page=page, entry_seq=seq, values=changed)])
+
+
+def is_interrupted(core: Core, entry: Entry) -> bool:
+    """Return whether an answer broke off as it was streamed."""
+    seq = entry.node.seq
+    return INTERRUPTED in core.ask(lambda index: index.annotations([seq])).get(seq, {})
 
 
 def transcript(core: Core, limit: int, before: str | None) -> list[Said]:

@@ -109,6 +109,7 @@ def fork(core: Core, store: Store, new_id: str, at: object) -> list[tuple[str, i
             message = f"{shown(new_id)} is an id that the session has or had: take another one"
             raise ConfigError(message, path="new_id")
         if not begun:
+            core.quotas.check(core.key.tenant, core.config.limits, 0, begins=True)
             with core.lock:
                 made = ForkMade(session=new_id, fork_at=seq, at=core.now())
                 core.run(lambda core: core.commit([made]), "retry")

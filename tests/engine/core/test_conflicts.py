@@ -15,7 +15,8 @@ from memci.archive.stores.url import open_store
 from memci.engine.aio.engine import AsyncEngine
 from memci.engine.engine import Engine
 from memci.engine.history.events import CheckpointRestored
-from memci.engine.session import OnConflict, Session
+from memci.engine.hosting.session import OnConflict
+from memci.engine.session import Session
 from memci.errors import ConfigError, ConflictError, PageNotFoundError, PermissionDeniedError, UnavailableError
 from tests.engine.counting_store import CountingStore
 from tests.engine.many_writers import at_once, check

@@ -195,14 +195,19 @@ def test_nothing_is_left_of_a_tenant(scheme: str, tmp_path: Path) -> None:
 
 
 def test_sessions_have_times_to_live(engine: Engine, clock: Clock) -> None:
-    """Those that were not used for longer than they say themselves go; others, and what is no number, stay."""
-    for number, ttl_s in enumerate((86_400, 86_400 * 30, None, "soon", True, -5)):
+    """Those that were not used for longer than they say themselves go, others stay; what is no time to live is refused."""
+    for number, ttl_s in enumerate((86_400, 86_400 * 30, None, None, None, 5)):
         with engine.session(f"chat {number}") as session:
-            session.describe(ttl_s=ttl_s)
+            session.describe(ttl_s=ttl_s, stars=1)
+            for bad in ("soon", True, -5, 0):
+                with pytest.raises(ArgumentError):
+                    session.describe(ttl_s=bad)
+    with pytest.raises(ArgumentError):
+        engine.prune(timedelta(days=-1))
     clock.now += timedelta(days=2)
     with engine.session("chat 5") as session:
         session.append(user("and now?"))
     assert "chat 0" in [each.id for each in engine.prune()]
-    clock.now += timedelta(seconds=1)
+    clock.now += timedelta(seconds=6)
     assert ["chat 0", "chat 5"] == sorted(each.id for each in engine.prune(dry_run=False))
     assert 8 == len(engine.list_sessions())

@@ -3,14 +3,17 @@
 import hashlib
 import json
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
 import pytest
 
 from memci.archive.stores.contract import Usage
+from memci.archive.stores.file.session import SessionFiles
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.engine import Engine
+from memci.engine.session import Session
 from memci.errors import QuotaError
 from tests.engine.counting_store import CountingStore
 from tests.engine.sessions import config_of, talk
@@ -126,3 +129,61 @@ def test_a_tenants_receipt_has_those_of_its_sessions() -> None:
         engine.session(name, tenant="acme").append(user("Hello."))
     receipt = engine.erase_tenant("acme")
     assert (("a", "b"), [2, 2]) == (receipt.sessions, [each.events for each in receipt.receipts])
+
+
+def lease(session: Session) -> None:
+    with session.lease():
+        pass
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        lambda _, session: lease(session),
+        lambda _, session: session.describe(title="two"),
+        lambda _, session: session.slots.update(goal="two"),
+        lambda _, session: session.set_system([{"role": "system", "content": "two"}]),
+        lambda engine, _: engine.fork("one", "two"),
+        lambda engine, _: engine.session("one").handoff("two"),
+    ],
+    ids=["lease", "describe", "slots", "system", "fork", "handoff"],
+)
+def test_a_session_begins_by_anything(begin: Callable[[Engine, Session], object]) -> None:
+    """Whatever the first event of a session is, there are no more sessions than there may be."""
+    with Engine(MemoryStore(), config_of(limits={"tenant_sessions": 1})) as engine, engine.session("two") as session:
+        engine.session("one").append(user("hello"))
+        with pytest.raises(QuotaError):
+            begin(engine, session)
+        assert ["one"] == list(engine.sessions())
+
+
+@pytest.mark.parametrize("left", ["deleted", "lost", "emptied"])
+def test_an_erased_tenant_leaves_nothing_of_what_is_no_session(
+    left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is there of a deletion that broke off, or of a session whose journal is lost, goes too."""
+    with Engine(f"file:{tmp_path}", config_of(budget={"window": 1_000, "reserve": 0})) as engine:
+        with engine.session("chat", tenant="acme") as session:
+            session.append(user("the zebrafinch sings"))
+            talk(session, 20, words=30)
+            session.fold("all")
+            session.search("zebrafinch")
+        engine.session("long " * 60, tenant="acme").append(user("the zebrafinch sings"))
+        if left == "deleted":
+
+            def killed(*_given: object, **_named: object) -> None:
+                raise KeyboardInterrupt
+
+            with monkeypatch.context() as patched:
+                patched.setattr(SessionFiles, "_remove_below", killed)
+                for name in ("chat", "long " * 60):
+                    with pytest.raises(KeyboardInterrupt):
+                        engine.delete(name, tenant="acme")
+        else:
+            (journal,) = (tmp_path / "acme" / "chat").glob("journal.jsonl")
+            journal.write_bytes(b"") if left == "emptied" else journal.unlink()
+        assert [path for path in tmp_path.rglob("*") if path.is_file() and b"zebrafinch" in path.read_bytes()]
+        engine.erase_tenant("acme")
+        assert [] == [path for path in tmp_path.rglob("*") if path.is_file() and b"zebrafinch" in path.read_bytes()]
+        assert ["acme"] == [path.name for path in tmp_path.iterdir()]
+        engine.session("chat", tenant="acme").append(user("again"))

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 import memci
+from memci.archive.stores.memory import MemoryStore
 from memci.engine.engine import Engine
 from memci.engine.hosting.streaming import Stream
 from memci.engine.session import Session
+from memci.errors import ConflictError
 from tests.engine.sessions import open_session
 from tests.engine.wire import user
 from tests.messages.test_streaming import ANTHROPIC, CHAT, chunk
@@ -145,3 +147,56 @@ def test_with_asyncio() -> None:
     done, said = asyncio.run(main())
     assert isinstance(done[0], asyncio.CancelledError)
     assert ["Where is it?", "Let me look.", "And "] == said
+
+
+def test_what_others_write_meanwhile_keeps_no_answer_from_being_stored() -> None:
+    """A rating, a title or a window of another worker comes before the answer, though conflicts are raised elsewhere."""
+    store = MemoryStore()
+    with Engine(store) as engine, Engine(store) as beside, engine.session("chat") as session:
+        session.append(user("Where is it?"))
+        with session.stream() as stream:
+            stream.add(chunk(content="Here."))
+            with beside.session("chat") as other:
+                other.annotate("usr-1/1", {"rating": 1})
+                other.describe(title="Where")
+        assert ["Here."] == stored(session)
+
+
+def test_an_answer_that_broke_off_is_told_from_a_whole_one() -> None:
+    """Asked for again with its key it is there, and not complete; taken back, the key is free for the whole one."""
+    session = asked()
+    with pytest.raises(Gone):
+        leave(session.stream(key="one"), [chunk(content="It is")])
+    assert {"interrupted": True} == session.transcript()[0].metadata
+    with session.stream(key="one") as stream:
+        assert (False, "It is") == (stream.complete, stream.text)
+    session.rewind(stream.entries[0].address)
+    with session.stream(key="one") as stream:
+        for each in CHAT:
+            stream.add(each)
+    with session.stream(key="one") as again:
+        assert (True, stream.text) == (again.complete, again.text)
+    assert {} == session.transcript()[0].metadata
+
+
+def test_a_key_of_a_question_is_not_that_of_an_answer() -> None:
+    """What the user said under the key is not taken for the answer."""
+    session = asked()
+    session.append(user("Where is it now?"), key="request")
+    with pytest.raises(ConflictError, match="no answer"), session.stream(key="request"):
+        pass
+
+
+def test_the_error_that_ended_it_goes_on() -> None:
+    """Where the answer cannot be stored either, that is said beside it."""
+    session = asked()
+
+    def close() -> None:
+        with session.stream() as stream:
+            stream.add(chunk(content="It is"))
+            session.close()
+            raise Gone
+
+    with pytest.raises(Gone) as raised:
+        close()
+    assert "not stored" in str(raised.value.__notes__)

@@ -9,6 +9,7 @@ import pytest
 
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
+from memci.engine.core.monitor import Appended
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import ArgumentError, ConflictError, InvalidMessageError
@@ -237,3 +238,56 @@ def test_numbers_and_objects_are_compared_as_json() -> None:
     session = open_session()
     session.sync(mine)
     assert (6, ()) == ((synced := session.sync(mine)).known, synced.appended)
+
+
+@pytest.mark.parametrize(
+    ("wire", "stored", "kept"),
+    [
+        (
+            ANTHROPIC,
+            {
+                "id": "m",
+                "type": "message",
+                "role": "assistant",
+                "model": "c",
+                "content": [{"type": "text", "text": "a"}],
+                "usage": {},
+            },
+            {"role": "assistant", "content": [{"type": "text", "text": "a"}]},
+        ),
+        (OPENAI, {"role": "assistant", "content": "a", "refusal": None}, {"role": "assistant", "content": "a"}),
+    ],
+)
+def test_what_is_of_the_answer_only_may_be_left_out(wire: Wire, stored: Value, kept: Value) -> None:
+    """A host that keeps less of an answer than the session does edits nothing, and neither does one that keeps more."""
+    for first, then in ((stored, kept), (kept, stored)):
+        session = open_session(format=wire.name)
+        session.sync([user("q"), first])
+        synced = session.sync([user("q"), then, user("and now?")])
+        assert (None, 2) == (synced.rewound, synced.known)
+        assert 3 == len(list(session.messages()))
+
+
+@pytest.mark.parametrize("system", [[], [{"role": "system", "content": "Be brief."}]])
+def test_a_list_that_is_refused_changes_nothing(system: list[Value]) -> None:
+    """What was taken back for a list with a message that is none, or that is a part, stands there as before."""
+    session = open_session()
+    known = [{"role": "system", "content": "Be kind."}, *turns(3)]
+    session.sync(known)
+    before = session.window().messages
+    with pytest.raises(InvalidMessageError):
+        session.sync([*system, user("another"), result("nobody's", "x")])
+    with pytest.raises(ArgumentError):
+        session.sync([*system, *turns(3)[2:]])
+    assert known == list(session.messages())
+    assert before == session.window().messages
+    assert () == session.verify().problems
+
+
+def test_observers_hear_of_it() -> None:
+    """Messages that come in by a list are told of as those of an append."""
+    with Engine(MemoryStore()) as engine, engine.session("chat") as session:
+        heard: list[object] = []
+        engine.observe(heard.append)
+        session.sync(turns(2))
+        assert [4] == [notice.messages for notice in heard if isinstance(notice, Appended)]

@@ -1,6 +1,7 @@
 """Sessions in one directory, readable with any editor; docs/reference.md shows the files."""
 
 import os
+import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -15,6 +16,7 @@ from memci.archive.stores.contract import Usage
 from memci.archive.stores.file.journal import FileJournal
 from memci.archive.stores.file.session import INDEX, JSON, LOCK, NOTE, SessionFiles
 from memci.archive.stores.names import (
+    BLOBS,
     check_identifier,
     check_key,
     check_page_name,
@@ -320,6 +322,25 @@ class FileStore:
         except OSError as error:
             raise refusal.unavailable(error, place) from error
         return Usage(sessions=sum(1 for _ in self.sessions(tenant)), stored_bytes=measured)
+
+    def sweep(self, tenant: str) -> None:
+        """Remove the directories of a tenant that hold no session with a record, but for blobs of others. O(its sessions)."""
+        name = file_name(check_identifier(tenant, "tenant"))
+        try:
+            self.io.refuse_links(self.root, f"{self.root}/{name}")
+            entries = [entry for entry in self.io.list_directory(f"{self.root}/{name}") if not entry.is_symlink()]
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise refusal.unavailable(error, name) from error
+        for entry in entries:
+            if not entry.is_dir() or entry.name == BLOBS or self._find_session(tenant, entry) is not None:
+                continue
+            session_id = self._noted_id(tenant, entry) if is_hashed(entry.name) else find_session(entry.name)
+            if session_id and session_name(session_id) == entry.name:
+                self.delete(tenant, session_id)
+            elif is_hashed(entry.name):  # its id went first
+                shutil.rmtree(entry.path, ignore_errors=True)
 
     def delete(self, tenant: str, session_id: str) -> None:
         """Remove all that is stored of a session, durably; after an ``UnavailableError`` something is left: call again."""
