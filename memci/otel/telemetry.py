@@ -29,6 +29,7 @@ from memci.engine.core.monitor import (
     WindowMade,
 )
 from memci.engine.engine import Engine
+from memci.engine.hosting.syncing import Synced
 from memci.engine.reading.caching import CacheReport
 from memci.engine.session import Session
 from memci.version import VERSION
@@ -41,6 +42,7 @@ _SCOPE = "memci"
 _SEARCHING, _READING = {OPERATION: "search_memory"}, {OPERATION: "read_memory"}
 _SPANS: Final[Mapping[tuple[type, str], tuple[str, Mapping[str, str]]]] = {
     (Session, "extend"): ("memci.append", {}),
+    (Session, "sync"): ("memci.append", {}),
     (Session, "window"): ("memci.window", {}),
     (Session, "fold"): ("memci.fold", {}),
     (Session, "close_topic"): ("memci.fold", {}),
@@ -124,6 +126,8 @@ def _told(answer: object) -> dict[str, Any]:
                 "memci.fold.tokens_after": answer.tokens_after,
                 "memci.fold.reason": answer.reason,
             }
+        case Synced():
+            return {RECORDS: len(answer.appended)}
         case list():
             return {RECORDS: len(answer)}
     index = getattr(answer, "index", None)

@@ -58,6 +58,19 @@ def test_calls_have_spans(tracing: tuple[TracerProvider, InMemorySpanExporter]) 
     assert "search_memory" == attributes(spans[7])["gen_ai.operation.name"]
 
 
+def test_a_list_of_the_hosts_is_an_append(tracing: tuple[TracerProvider, InMemorySpanExporter]) -> None:
+    """What comes in by a list has the span of an append, with how many messages are new."""
+    provider, exporter = tracing
+    instrument(tracer_provider=provider)
+    with Engine("memory:") as engine, engine.session("chat") as session:
+        session.sync([user("Hello.")])
+        session.sync([user("Hello."), {"role": "assistant", "content": "Yes."}, user("And now?")])
+    spans = exporter.get_finished_spans()
+    assert [("memci.append", 1), ("memci.append", 2)] == [
+        (span.name, attributes(span)["gen_ai.memory.record.count"]) for span in spans
+    ]
+
+
 def test_spans_nest_in_the_callers(tracing: tuple[TracerProvider, InMemorySpanExporter]) -> None:
     """The span that is current where the call is made is the parent, also of awaited calls."""
     provider, exporter = tracing
