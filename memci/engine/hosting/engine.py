@@ -114,13 +114,15 @@ class HostedEngine(ABC):
         """Delete the sessions of a tenant that were not used since a time, or for so long, and return what they were.
 
         Without *older_than*, those whose own time to live has ended: ``session.describe(ttl_s=…)`` says for how many seconds
-        after its last use one stays. With *dry_run*, as by default, they are only returned. O(sessions), see ``list_sessions``.
+        after its last use one stays. One on which a request has a lease stays, too. With *dry_run*, as by default, they are only
+        returned. O(sessions), see ``list_sessions``.
         """
         self._check_open()
         now = self._clock()
         until = None if older_than is None else listing.before(older_than, now)
         facts = listing.listed(functools.partial(self._opened, tenant), [*self.sessions(tenant=tenant)])
-        old = [each for each in facts if (each.has_ended(now) if until is None else each.used < until)]
+        free = (each for each in facts if not each.is_leased(now))
+        old = [each for each in free if (each.has_ended(now) if until is None else each.used < until)]
         for each in () if dry_run else old:
             self.delete(each.id, tenant=tenant)
         return old

@@ -39,6 +39,11 @@ class SessionFacts:
     turns: int
     began: str
     used: str
+    leased_until: str = ""  # where a request has a lease on it
+
+    def is_leased(self, now: datetime) -> bool:
+        """Return whether a request is answered just now."""
+        return bool(self.leased_until) and datetime.fromisoformat(self.leased_until) > now
 
     def has_ended(self, now: datetime) -> bool:
         """Return whether the session was not used for longer than it says itself that it lives (``ttl_s``)."""
@@ -120,6 +125,7 @@ def facts(core: Core) -> SessionFacts:
         turns=state.turn,
         began=next(_times(journal.read(0)), used),
         used=used,
+        leased_until=state.lease[1] if state.lease[0] else "",
     )
 
 
@@ -147,6 +153,8 @@ def newest(  # noqa: PLR0913 (each narrows it in another way)
 ) -> list[SessionFacts]:
     """Return the sessions used last that fit, from a cursor on, newest first."""
     since = "" if used_since is None else moment(used_since, "used_since")
+    if after is not None:
+        moment(after.partition(" ")[0], "after")
 
     def fits(each: SessionFacts) -> bool:
         is_named = (owner is None or each.owner == owner) and (title is None or title.casefold() in each.title.casefold())

@@ -194,6 +194,23 @@ def test_nothing_is_left_of_a_tenant(scheme: str, tmp_path: Path) -> None:
                 assert () == session.verify().problems
 
 
+def test_a_session_that_answers_just_now_stays(engine: Engine, clock: Clock) -> None:
+    """While a request has a lease on it, it is not pruned, however long ago it was used."""
+    with engine.session("chat") as session:
+        session.append(user("hello"))
+        clock.now += timedelta(days=2)
+        with session.lease(60):
+            assert "chat" not in [each.id for each in engine.prune(timedelta(days=1))]
+            clock.now += timedelta(minutes=2)
+            assert "chat" in [each.id for each in engine.prune(timedelta(days=1))]
+
+
+def test_a_cursor_that_is_none_is_refused(engine: Engine) -> None:
+    """A list goes on after what a list gave."""
+    with pytest.raises(ArgumentError):
+        engine.list_sessions(after="junk")
+
+
 def test_sessions_have_times_to_live(engine: Engine, clock: Clock) -> None:
     """Those that were not used for longer than they say themselves go, others stay; what is no time to live is refused."""
     for number, ttl_s in enumerate((86_400, 86_400 * 30, None, None, None, 5)):
