@@ -148,7 +148,8 @@ class Session(HostedSession, SharingSession, AbstractContextManager["Session"]):
             core, several = self._checked(), as_list(messages)
             wanted = on_conflict or core.config.on_conflict
             entries = appending.append(core, several, at=at, key=key, on_conflict=wanted) if several else []
-            self._tell_appended(entries)
+            if core.monitor.watchers:
+                self._tell_appended(entries)
             return entries
 
     def _tell_appended(self, entries: Sequence[Entry]) -> None:

@@ -266,10 +266,10 @@ class Core:
 
     def commit_alone(self, events: Sequence[Event]) -> None:
         """Write events that no settings concern; see ``commit``."""
-        known, records = self.state.seq, list(map(to_record, events))
+        known, records, journal = self.state.seq, list(map(to_record, events)), self.store.journal
+        append = journal.append if known else self.quotas.first(self.key.tenant, self.config.limits, journal)
         try:
-            with self.quotas.beginning(self.key.tenant, self.config.limits, begins=not known):
-                self.store.journal.append(known, records)
+            append(known, records)
         except UnavailableError as error:
             self.lost |= not isinstance(error, LockedError)
             raise

@@ -1,13 +1,12 @@
 """Quotas of tenants: how many sessions and bytes one may have, checked before anything is written."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from time import monotonic
 
 import attrs
 
-from memci.archive.stores.contract import Store
+from memci.archive.stores.contract import Journal, NewRecord, Store
 from memci.engine.settings.config import Limits
 from memci.errors import QuotaError
 
@@ -43,17 +42,20 @@ class Quotas:
             if most is not None and wanted and used + wanted > most:
                 raise QuotaError(quota=quota, tenant=tenant, used=used, wanted=wanted, most=most)
 
-    @contextmanager
-    def beginning(self, tenant: str, limits: Limits, *, begins: bool) -> Iterator[None]:
-        """Let what the block writes be the first of a session where it *begins*; raises what ``check`` does."""
-        if not begins or limits.tenant_sessions is None:
-            yield
-            return
+    def first(self, tenant: str, limits: Limits, journal: Journal) -> Callable[[int, Sequence[NewRecord]], int]:
+        """Return what appends the first records of a session, where its tenant may have one more; raises what ``check`` does."""
+        if limits.tenant_sessions is None:
+            return journal.append
         self.check(tenant, limits, 0, begins=True)
-        yield
-        with self._lock:
-            if (usage := self._known.get(tenant)) is not None:
-                usage.sessions += 1
+
+        def append(expected: int, records: Sequence[NewRecord]) -> int:
+            head = journal.append(expected, records)
+            with self._lock:
+                if (usage := self._known.get(tenant)) is not None:
+                    usage.sessions += 1
+            return head
+
+        return append
 
     def note(self, tenant: str, new_bytes: int) -> None:
         """Note what was written after ``check``."""
