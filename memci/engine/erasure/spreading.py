@@ -53,9 +53,9 @@ def erase_everywhere(store: Store, tenant: str, erase: Erase, opened: Opened, fi
 
 def _receivers(core: Core, page: str) -> dict[str, set[str]]:
     """Return which sessions may have copies of a page of this one, with the indexes that are known of these. O(history)."""
-    found: dict[str, set[str]] = {core.config.memory.session: set()}
     if is_foreign(page):
         return {}  # nobody passes on what is another session's
+    found: dict[str, set[str]] = {core.config.memory.session: set()}
     for record in core.store.journal.read():
         if record.kind not in (MountNoted.kind, PagePromoted.kind, HandedOver.kind):
             continue

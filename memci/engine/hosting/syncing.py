@@ -46,27 +46,26 @@ def sync(core: Core, values: Sequence[object]) -> Synced:
         _refuse_part(wanted, entries)
     before = core.state.seq
     try:
-        return _take_over(core, leading, system, asked, wanted)
+        is_new = bool(leading) and [*map(digest, leading)] != system
+        if is_new:
+            appending.set_system(core, leading)
+        known, rewound = _rewind(core, wanted, number, entries)
+        return Synced(known=known, appended=_append(core, asked[known:]), rewound=rewound, system=is_new)
     except (InvalidMessageError, QuotaError):
         if core.state.seq != before:  # what was done for a list that is refused is taken back
             checkpointing.go_back(core, before, "")
         raise
 
 
-def _take_over(
-    core: Core, leading: Sequence[Any], system: Sequence[bytes], asked: Sequence[Any], wanted: Sequence["_Wanted"]
-) -> Synced:
-    number, entries = _compared(core, wanted)
+def _rewind(core: Core, wanted: Sequence["_Wanted"], number: int, entries: Sequence[Known]) -> tuple[int, str | None]:
+    """Go back to where a list differs, and return how many of its messages are known then, and the first entry that is gone."""
     rewound = None
-    is_new = bool(leading) and [*map(digest, leading)] != system
-    if is_new:
-        appending.set_system(core, leading)
     while number < len(entries):  # of results that came late, the order here is not that in which they came
         seq, address, _ = entries[number]
         rewound = rewound or address
         rewinding.rewind(core, address, seq)
         number, entries = _compared(core, wanted)
-    return Synced(known=number, appended=_append(core, asked[number:]), rewound=rewound, system=is_new)
+    return number, rewound
 
 
 class _Wanted:

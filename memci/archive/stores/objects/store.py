@@ -278,7 +278,7 @@ class _Session(Opened):
         super().close()
         is_of_session = self.known.revision and self.known.incarnation == self._indexed
         if had_index and self._index_folder is not None and not self.read_only and not is_of_session:
-            index_folder.remove(str(self._index_folder / f"{self._indexed}.sqlite"))
+            index_folder.remove(IndexPlace(self._index_folder, self._index_folder, self._indexed).path)
 
 
 class ObjectStore:

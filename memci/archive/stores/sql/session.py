@@ -377,7 +377,7 @@ class SqlStore:
     def _remove_index(self, row: int) -> None:
         directory = self.index_directory()
         if directory is not None:
-            index_folder.remove(str(directory / f"{row}.sqlite"))
+            index_folder.remove(IndexPlace(directory.parent, directory, row).path)
 
 
 def _data(value: object) -> bytes:
