@@ -91,8 +91,9 @@ def behind(session: Session) -> Callable[[], object]:
     """Let a session's index be far behind, and return the step of it that needs no lock, not yet done."""
     talk(session, 3)
     session.search("say1x1")
-    talk(session, indexing.INDEX_AHEAD // 2 + 1, first=4)
-    rest = session._core.keep_up()
+    with session._core.lock:  # so that the engine's thread cannot be faster
+        talk(session, indexing.INDEX_AHEAD // 2 + 1, first=4)
+        rest = session._core.keep_up()
     assert rest is not None
     return rest
 
