@@ -360,7 +360,7 @@ class Session(HostedSession, SharingSession, AbstractContextManager["Session"]):
         self._run(lambda core: core.choose(given))
 
     def set_system(self, messages: Sequence[MessageLike]) -> None:
-        """Replace the system part by these system or developer messages."""
+        """Replace the system part by these system or developer messages; where it says the same already, nothing is written."""
         several = as_list(messages)
         self._run(lambda core: appending.set_system(core, several))
 

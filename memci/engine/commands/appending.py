@@ -1,7 +1,7 @@
 """How messages come in: which page each one joins, and what happens with it; and pages that the application begins."""
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memci.archive.stores.names import check_identifier
@@ -27,6 +27,7 @@ from memci.engine.reading import mentions, pages
 from memci.engine.settings.config import Levels
 from memci.engine.view import planner
 from memci.errors import ConfigError, ConflictError, InvalidMessageError, shown
+from memci.messages.codec import digest
 from memci.messages.formats.reading import begins_as_answer
 from memci.messages.message import Message
 
@@ -132,13 +133,22 @@ def append(core: Core, values: Sequence[object], *, at: object, key: str | None,
     return entries
 
 
+def is_system(core: Core, values: Iterable[object]) -> bool:
+    """Return whether these messages are the system part."""
+    return [digest(node.message.value()) for node in core.state.system.message_list] == [*map(digest, values)]
+
+
 def set_system(core: Core, values: Sequence[object]) -> None:
-    """Replace the system part."""
+    """Replace the system part, unless it says the same already."""
     taken = [_read(core, value) for value in values]
     for number, (message, *_) in enumerate(taken):
         if message.role not in ("system", "developer"):
             text = f"message {number} has the role {shown(message.role)}: the system part holds system and developer messages"
             raise InvalidMessageError(text, path="role")
+    if is_system(core, (each.value for each in taken)):
+        if core.store.journal.head() != core.state.seq:  # others may have replaced it
+            raise core.conflict()
+        return
     first = core.state.next_number[SYSTEM]
     pages = [
         {"index": f"{SYSTEM}-{number}", "message": each.value, "tokens": each.tokens}

@@ -39,14 +39,13 @@ def sync(core: Core, values: Sequence[object]) -> Synced:
     asked = given[len(leading) :]
     wanted = [_Wanted(core.state.wire, value) for value in asked]
     number, entries = _compared(core, wanted)
-    system = [digest(node.message.value()) for node in core.state.system.message_list]
-    if not entries and not system:
+    if not entries and core.state.system.message_list.head is None:
         return Synced(known=0, appended=_append(core, given))
     if not number:
         _refuse_part(wanted, entries)
     before = core.state.seq
     try:
-        is_new = bool(leading) and [*map(digest, leading)] != system
+        is_new = bool(leading) and not appending.is_system(core, leading)
         if is_new:
             appending.set_system(core, leading)
         known, rewound = _rewind(core, wanted, number, entries)

@@ -365,12 +365,15 @@ def test_explain_knows_what_a_directory_shows() -> None:
 
 
 def test_settings_of_the_system_part() -> None:
-    """``set_system`` replaces the system part, by nothing too, and refuses other roles."""
+    """``set_system`` replaces the system part, by nothing too, and refuses other roles; the same once more writes nothing."""
     session = open_session()
     session.append(system("one"))
     talk(session, 1)
     session.set_system([system("two"), {"role": "developer", "content": "three"}])
     assert [system("two"), {"role": "developer", "content": "three"}, *turn(1)] == session.window().messages
+    before = session.seq
+    session.set_system([system("two"), {"content": "three", "role": "developer"}])
+    assert before == session.seq
     with pytest.raises(InvalidMessageError, match="message 1 has the role"):
         session.set_system([system("four"), user("five")])
     session.set_system([])
