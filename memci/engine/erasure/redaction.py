@@ -31,7 +31,7 @@ _LISTS = ("lines", "keywords", "words", "spans", "entities", "state_changes")
 _TEXTS = ("summary", "outcome")
 
 _NOTHING_OF_PAGES = (
-    *("answer_noted", "mentioned", "touched", "trimmed", "faded", "evicted", "pinned", "erased"),
+    *("answer_noted", "checkpoint_made", "mentioned", "touched", "trimmed", "faded", "evicted", "pinned", "erased"),
     *("settled", "usage", "fork_made", "forked", "summaries_claimed", "described", "handed_over", "leased", "lease_ended"),
     *("mounted", "unmounted", "mounted_by", "promoted", "segment_added", "removed", "returned", "slots_set", "system_shown"),
 )
@@ -86,7 +86,9 @@ class Redaction:
     _turn: int = 0
     _opened_by: Opening = Opening.TURN
     _entries: tuple[MessageNode, ...] = ()  # what is left of them
-    _kept: dict[int, tuple[MessageNode, ...]] = attrs.field(factory=dict)  # the entries, by checkpoint
+    _past: list[tuple[int, tuple[MessageNode, ...]]] = attrs.field(
+        factory=lambda: [(0, ())]
+    )  # what they were, from which event on
     _sha256: dict[str, str] = attrs.field(factory=dict)  # of the page's files as they will be, by what it was
     _record: Record = attrs.field(init=False)
     _held: bool = False
@@ -114,6 +116,8 @@ class Redaction:
         if not self.begun and begins(record.kind, body, self.page) is not None:
             self.begun = record.seq
         left = self.WITHOUT[record.kind](self, body)
+        if self._entries is not self._past[-1][1]:
+            self._past.append((record.seq, self._entries))
         self.records += self._held
         return left
 
@@ -395,10 +399,6 @@ class Redaction:
         ]
         return {**value, "nodes": list(map(self._node, value["nodes"])), "last_edit": edits}
 
-    def _checkpoint_made(self, body: Body) -> Body:
-        self._kept[self._record.seq] = self._entries
-        return body
-
     _state = _of(
         state=_of(
             system=_page,
@@ -420,7 +420,7 @@ class Redaction:
     )
 
     def _checkpoint_restored(self, body: Body) -> Body:
-        self._entries = self._kept[body["target"]]
+        self._entries = next(entries for seq, entries in reversed(self._past) if seq <= body["target"])
         return self._state(body)
 
     WITHOUT: ClassVar[Mapping[str, Without]] = {
@@ -445,6 +445,5 @@ class Redaction:
         "system_hidden": _line,
         "moved": _of(entry=_item),
         "edit_undone": _undone,
-        "checkpoint_made": _checkpoint_made,
         "checkpoint_restored": _checkpoint_restored,
     }

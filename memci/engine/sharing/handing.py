@@ -1,6 +1,8 @@
 """Handing over: what another session needs to go on from this one, as a note that stands open there."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from math import ceil
 from typing import TypeAlias
 
 import attrs
@@ -62,7 +64,10 @@ def room(core: Core, share: object) -> int:
     budget = planner.next_budget(core.state, core.config)
     most = int(min(share, core.config.recall.max_share) * budget / core.state.scale) - _FRAME_TOKENS
     if most < _LEAST_TOKENS:
-        raise ArgumentError(argument="share", value=share, wanted=f"more of the budget: {max(most, 0)} tokens are left of it")
+        least = ceil(100 * (_LEAST_TOKENS + _FRAME_TOKENS) * core.state.scale / budget) / 100
+        raise ArgumentError(
+            argument="share", value=share, wanted=f"{least} of the budget or more, and as much for recall.max_share"
+        )
     return most
 
 
@@ -110,7 +115,8 @@ def told(core: Core, include: Sequence[str], left: int, count: Callable[[str], i
 
 def find(core: Core, sender: str, key: str) -> Node | None:
     """Return the note of an earlier try to hand over with a key; ``None`` for none. O(notes)."""
-    return notes.find_made(core, lambda _, origin: bool(key) and (origin.session, origin.key) == (sender, key))
+    made = (node for node in core.state.tree if key and node.origin is not None)
+    return next((node for node in made if node.origin and (node.origin.session, node.origin.key) == (sender, key)), None)
 
 
 def receive(core: Core, handoff: Handoff) -> str:
@@ -173,7 +179,7 @@ def _goal(core: Core, space: int, count: Callable[[str], int]) -> Iterator[Line]
 
 
 def _outcomes(core: Core, space: int, count: Callable[[str], int]) -> Iterator[Line]:
-    yield from _noted(core, (Kind.OUTCOME,), space, count)
+    yield from islice(_noted(core, (Kind.OUTCOME,), space, count), 1, None)  # without their heading
 
 
 def _failures(core: Core, _space: int, _count: Callable[[str], int]) -> Iterator[Line]:

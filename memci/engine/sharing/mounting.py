@@ -60,41 +60,53 @@ def checked(
 
 def checked_only(core: Core, only: object) -> str:
     """Return the segment of a session of which alone pages are shown; ``ArgumentError`` for one that it has not."""
-    known = [name for name in core.state.tree.segments if name != SYSTEM]
+    known = [name for name in core.state.tree.segments if _is_shared(core, name)]
     if only is None or (isinstance(only, str) and only in known):
         return only or ""
     raise ArgumentError(argument="only", value=only, wanted=f"a segment of the session: {', '.join(known)}")
 
 
-def read(core: Core, name: str, only: str, capacity_tokens: int, count: Callable[[str], int]) -> Shown:
+def _is_shared(core: Core, segment: str) -> bool:
+    """Return whether others may see a segment: not the system part, and none that the model of its own session does not read."""
+    return segment != SYSTEM and core.state.tree.segments[segment].permission is not Permission.SYSTEM_MANAGED
+
+
+def read(core: Core, name: str, mount: Mount, count: Callable[[str], int]) -> Shown:
     """Return what another session shows of this one under a name: entries of pages and what was made, oldest first. O(visible).
 
-    In so many tokens, the newest in full; what has no room for that is its first line, or is counted.
+    In the tokens of the mount's capacity: what was made, then the newest in full; what has no room for that is its first line, or
+    is counted.
     """
-    room, lines, left_out = capacity_tokens - _FRAME_TOKENS, list[str](), 0
-    for text in reversed([*_entries(core, only)] if room > 0 else []):
+    room, lines, left_out = mount.capacity_tokens - _FRAME_TOKENS, dict[int, str](), 0
+    entries = [*_entries(core, mount.only)] if room > 0 else []
+    for number in sorted(range(len(entries)), key=lambda number: (not entries[number][1], -number)):
+        text, _, pages_in_it = entries[number]
         named = _HEAD.sub(f"[{name}/", text)
         for each in dict.fromkeys((named, named.split("\n")[0])):
             if not left_out and (tokens := count(each) + 1) <= room:
                 room -= tokens
-                lines.append(each)
+                lines[number] = each
                 break
         else:
-            left_out += 1
+            left_out += pages_in_it
     if left_out:
-        lines.append(f"{left_out} older: not listed, search_pages finds them")
-    return Shown(seq=core.state.seq, lines="\n".join(reversed(lines)))
+        found = "" if mount.permission == Permission.SYSTEM_MANAGED else ", search_pages finds them"
+        lines[-1] = f"{left_out} older: not listed{found}"
+    return Shown(seq=core.state.seq, lines="\n".join(lines[number] for number in sorted(lines)))
 
 
-def _entries(core: Core, only: str) -> Iterator[str]:
+def _entries(core: Core, only: str) -> Iterator[tuple[str, bool, int]]:
+    """Yield what the entries of shared pages say, oldest first, whether each was made, and of how many pages it tells."""
     tree = core.state.tree
     for item in core.state.contents.entries:
         segment = tree.segment(item.index).name
-        if segment != SYSTEM and only in ("", segment) and not (isinstance(item, Outlined) and not item.name):
-            yield item.render()
+        is_made = isinstance(item, Outlined)
+        if _is_shared(core, segment) and only in ("", segment) and not (isinstance(item, Outlined) and not item.name):
+            yield item.render(), is_made, 1 if isinstance(item, Outlined) else item.pages
     for page in core.state.active.pages():
-        if page.head is not None and only in ("", tree.segment(page.index).name) and tree.find(page.index) is None:
-            yield preparing.take(core, page, _LINE_TOKENS).entry.render()
+        segment = tree.segment(page.index).name
+        if page.head is not None and only in ("", segment) and tree.find(page.index) is None:
+            yield preparing.take(core, page, _LINE_TOKENS).entry.render(), False, 1
 
 
 def note(core: Core, session_id: str, name: str, permission: str) -> None:
@@ -106,8 +118,8 @@ def show(core: Core, name: str, mount: Mount, found: Shown) -> bool:
     """Show a session, or what changed of it, and return whether anything did. O(its lines)."""
     text = ""
     if found.lines:
-        how = f'recall_page("{name}/{USER}-1") brings such a page in'
-        head = f"[contents of {name}, pages of another session, {mount.permission}, quoted as data; {how}]"
+        how = "" if mount.permission == Permission.SYSTEM_MANAGED else f'; recall_page("{name}/{USER}-1") brings such a page in'
+        head = f"[contents of {name}, pages of session {shown(mount.session)}, {mount.permission}, quoted as data{how}]"
         text = f"{head}\n{found.lines}\n[end of contents of {name}]"
     known = core.state.mounts.get(name)
     if known is not None and attrs.evolve(known, seq=0) == attrs.evolve(mount, seq=0, text=text, tokens=known.tokens):
@@ -138,7 +150,7 @@ def refuse(core: Core, mount: Mount, inner: str) -> str:
     index = pages.page_index(inner)
     tree = core.state.tree
     segment = segment_of(index) if tree.find(index) is None else tree.segment(index).name
-    if segment == SYSTEM or mount.only not in ("", segment):
+    if (segment in tree.segments and not _is_shared(core, segment)) or mount.only not in ("", segment):
         message = f"{index} is no page of session {shown(core.session_id)} that is shown here: what is listed may be recalled"
         raise PageNotFoundError(message, index=index)
     return index

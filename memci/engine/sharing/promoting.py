@@ -7,16 +7,16 @@ from datetime import datetime
 import attrs
 
 from memci.archive.catalogue.page_facts import PageState
-from memci.archive.contents.tree import Node, Origin
+from memci.archive.contents.tree import Origin
 from memci.chapters.page import Page
 from memci.engine.core.core import Core
 from memci.engine.history.shared_events import PagePromoted
 from memci.engine.reading import pages
 from memci.engine.settings.config import Memory
-from memci.engine.tree import notes
+from memci.engine.tree import making, notes, opening
 from memci.errors import ArgumentError
 from memci.messages.headline import unheaded
-from memci.messages.parts import parts
+from memci.messages.parts import parts, text_of
 
 NOTE_TOKENS = 600  # of a promoted page, at most
 _TITLE_CHARACTERS = 100
@@ -42,6 +42,8 @@ def prepare(core: Core, index: str, title: object) -> Promotion:
     if title is not None and (not isinstance(title, str) or not title.strip()):
         raise ArgumentError(argument="title", value=title, wanted="a line of text, or None")
     pages.refuse_root(core, index)
+    if index in pages.erased_since(core, 0):
+        raise ArgumentError(argument="index", value=index, wanted="a page that was not erased")
     facts, page = pages.get_facts(core, index), pages.load(core, index)
     name = title if title is not None else pages.shown_title(facts.title) or f"{index} of {core.session_id}"
     printable = "".join(each if each.isprintable() else " " for each in name)
@@ -64,28 +66,33 @@ def _lines(page: Page, count: Callable[[str], int]) -> Iterator[str]:
                 room -= tokens
 
 
-def known(core: Core, promotion: Promotion) -> str:
-    """Return the note that a page was promoted to as it is; empty for none."""
-    note, revision = core.state.promoted.get(promotion.page, ("", 0))
-    return note if revision == promotion.origin.revision else ""
+def write(core: Core, promotion: Promotion, *, is_named: bool) -> str:
+    """Write the note, or find the one that says the same, and return its index; what was written of the page before it removes.
 
-
-def write(core: Core, promotion: Promotion, *, anew: bool) -> str:
-    """Write the note, or find it where an earlier try wrote it, *anew* only where it has that name; return its index."""
-
-    def is_same(node: Node, origin: Origin) -> bool:
-        is_meant = attrs.evolve(origin, seq=promotion.origin.seq) == promotion.origin
-        return is_meant and (not anew or node.name == promotion.name)
-
-    if (made := notes.find_made(core, is_same)) is not None:
-        return made.index
+    Where *is_named*, a note that was there gets the name.
+    """
+    meant = promotion.origin.session, promotion.origin.pages, ""  # no checkpoint, as what was handed over has
+    made = (
+        (node, node.origin) for node in core.state.tree if node.origin is not None and not core.state.tree.is_removed(node.index)
+    )
+    before = [node for node, origin in made if (origin.session, origin.pages, origin.checkpoint) == meant]
+    for node in before:
+        if text_of(pages.load(core, node.index).messages[0]) == promotion.detail:
+            if is_named and node.name != promotion.name:
+                making.update(core, node.index, promotion.name, None, by="application")
+            return node.index
     told = (promotion.name, promotion.description, promotion.detail)
-    return notes.write_note(core, *told, None, by="application", origin=promotion.origin)
+    index = notes.write_note(core, *told, None, by="application", origin=promotion.origin)
+    for node in before:
+        opening.remove(core, node.index, by="application")
+    return index
 
 
 def note(core: Core, promotion: Promotion, session: str, index: str) -> None:
     """Note in a session that a page of it is in long-term memory."""
     revision = promotion.origin.revision
+    if core.state.promoted.get(promotion.page) == (index, revision):
+        return
     core.commit([PagePromoted(page=promotion.page, revision=revision, session=session, note=index, at=core.now())])
 
 

@@ -26,7 +26,7 @@ from memci.engine.sharing import handing, mounting, promoting
 from memci.engine.sharing.handing import PARTS, checked_parts, room
 from memci.engine.tree import notes
 from memci.engine.tree.session import TreeSession
-from memci.errors import ArgumentError, MemciError, PageNotFoundError, StoreError
+from memci.errors import ArgumentError, MemciError, PageEvictedError, PageNotFoundError, StoreError
 
 if TYPE_CHECKING:
     from memci.engine.tools.tree_tools import TreeToolbox
@@ -132,6 +132,8 @@ class SharingSession(ReadSession, TreeSession):
         """
         with self._receiver(other, "other") as there:
             session_id = there._core.session_id
+            if isinstance(other, str) and not there.seq:
+                raise ArgumentError(argument="other", value=other, wanted="the id of a session that has begun, or a Session")
             name, permitted, capacity = self._run(
                 lambda core: mounting.checked(core, segment, session_id, permission, capacity_tokens)
             )
@@ -157,17 +159,15 @@ class SharingSession(ReadSession, TreeSession):
         """Write what a page says into the tenant's long-term memory, and return the address of the note, ``memory/note-3``.
 
         A note of the session that ``memory.session`` names, called as the page or *title*, with its provenance: who said what, in
-        600 tokens at most. The same page again gives the same note; one that took in a late result a new one. Both journals have
-        it. ``ArgumentError`` in that session itself.
+        600 tokens at most. The same page again gives the same note, with the title where one is given; one that says more since
+        then a new one, in the place of the old. Both journals have it. ``ArgumentError`` in that session itself, and for a page
+        that was erased.
         """
         name = pages.page_index(index)
         memory = self._core.config.memory
         made = self._run(lambda core: promoting.prepare(core, name, title))
-        known = self._run(lambda core: promoting.known(core, made))
-        if known and title is None:
-            return f"{memory.session}/{known}"
         with self._receiver(memory.session, "memory.session") as there:
-            note = there._run(lambda core: promoting.write(core, made, anew=title is not None))
+            note = there._run(lambda core: promoting.write(core, made, is_named=title is not None))
             if made.page in self._erased_since(made.origin.seq):
                 there.erase(note)
             for old in there._run(lambda core: promoting.surplus(core, memory)):
@@ -257,6 +257,8 @@ class SharingSession(ReadSession, TreeSession):
         """
         with self._owner(source, writes=True) as (there, mounted, own, _):
             if there is None:
+                if self._mounted(target) is not None:
+                    raise ArgumentError(argument="target", value=target, wanted="a directory of the session that has the page")
                 return super().move_page(source, target)
             return there.move_page(own, self._inner(mounted, target))
 
@@ -306,6 +308,8 @@ class SharingSession(ReadSession, TreeSession):
         with self._owner(index) as (there, _, own, _):
             assert there is not None
             seq, page = there.seq, self.page(index)
+            if there.facts(own).state is PageState.EVICTED:
+                raise PageEvictedError(str(index))
             if pages.is_list(page.index):
                 wanted = "one page of a mounted session, or read the list with page()"
                 raise ArgumentError(argument="index", value=index, wanted=wanted)
@@ -359,7 +363,7 @@ class SharingSession(ReadSession, TreeSession):
 
     def _show(self, name: str, mount: Mount, there: "SharingSession") -> None:
         count = self._core.counter.count
-        found = there._run(lambda core: mounting.read(core, name, mount.only, mount.capacity_tokens, count))
+        found = there._run(lambda core: mounting.read(core, name, mount, count))
         self._run(lambda core: mounting.show(core, name, mount, found))
         for page in there._erased_since(found.seq):
             with suppress(PageNotFoundError):

@@ -1,9 +1,9 @@
 """Notes: pages with a text of their own that no turn holds."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from memci.archive.catalogue.page_facts import PageFacts
-from memci.archive.contents.tree import Node, Origin
+from memci.archive.contents.tree import Origin
 from memci.chapters.page import MessageNode, Page
 from memci.engine.commands.closing import checked_name
 from memci.engine.core.core import Core
@@ -51,11 +51,6 @@ def write_note(  # noqa: PLR0913 (the parts of a note)
         core.store.pages.put(_written_meanwhile(core, index))
         raise
     return index
-
-
-def find_made(core: Core, wanted: Callable[[Node, Origin], bool]) -> Node | None:
-    """Return the note that was made so of pages of another session; ``None`` for none. O(notes)."""
-    return next((node for node in core.state.tree if node.origin is not None and wanted(node, node.origin)), None)
 
 
 def notes(core: Core) -> list[PageFacts]:

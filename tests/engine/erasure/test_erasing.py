@@ -14,7 +14,7 @@ from memci.archive.stores.memory import MemoryStore
 from memci.chapters.address import page_number
 from memci.engine.engine import Engine
 from memci.engine.session import Session
-from memci.errors import ConflictError, PageNotFoundError, PermissionDeniedError
+from memci.errors import ConflictError, InvalidMessageError, PageNotFoundError, PermissionDeniedError
 from memci.messages.tokens.counter import get_counter
 from memci.messages.tokens.message_tokens import count_message
 from tests.engine.sessions import config_of, open_session, states, talk, turn
@@ -81,6 +81,10 @@ HISTORIES = [
     "close checkpoint rewind-before restore-checkpoint",
     "close-alone checkpoint rewind-before restore-checkpoint",
     "close talk close fold squeeze",
+    "vary choose",
+    "vary choose fold",
+    "vary fold rewind choose",
+    "fold refused-list",
 ]
 
 
@@ -124,6 +128,16 @@ def do(session: Session, index: str, step: str) -> None:  # noqa: C901, PLR0912 
             session.restore_checkpoint(session.checkpoints()[0].id)
         case "squeeze":
             session.window(budget=900)
+        case "vary":
+            session.rewind(f"{index}/4")
+            session.append(assistant(f"no, the {WORD}"))
+        case "choose":
+            session.choose(
+                session.variants(f"{index}/2")[0] if session.facts(index).entries < 4 else session.variants(f"{index}/4")[-1]
+            )
+        case "refused-list":
+            with pytest.raises(InvalidMessageError):
+                session.sync([*[*session.messages()][:12], {"role": "nobody"}])
 
 
 @pytest.mark.parametrize("history", HISTORIES)

@@ -1,5 +1,6 @@
 """Mounting: what is shown of another session, what may be read and written there, and that nothing else gets across."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from memci.archive.stores.memory import MemoryStore
 from memci.engine.commands.window import Window
 from memci.engine.engine import Engine
 from memci.engine.session import Session
-from memci.errors import ArgumentError, MemciError, PageNotFoundError, PermissionDeniedError
+from memci.errors import ArgumentError, MemciError, PageEvictedError, PageNotFoundError, PermissionDeniedError
 from tests.engine.sessions import config_of, talk
 from tests.engine.wire import assistant, user
 
@@ -191,7 +192,7 @@ def test_what_cannot_be_mounted(engine: Engine, project: Session, agent: Session
     anthropic = engine.session("anthropic", config={"format": "anthropic"})
     anthropic.append(user("Hello."))
     seqs = (agent.seq, project.seq, anthropic.seq)
-    for bad in (agent, "agent", other, foreign, 7, "", anthropic):
+    for bad in (agent, "agent", "never begun", other, foreign, 7, "", anthropic):
         with pytest.raises(MemciError):
             agent.mount(bad)  # type: ignore[arg-type]
     for arguments in ({"permission": "all"}, {"capacity_tokens": -1}, {"capacity_tokens": True}, {"only": "facts"}):
@@ -216,6 +217,44 @@ def test_only_a_segment_is_shown(project: Session, agent: Session) -> None:
         with pytest.raises(PageNotFoundError):
             call(agent, "read_page", index=index)
     assert ["project/note-2"] == [hit["index"] for hit in call(agent, "search_pages", query="marmalade releases question1")]
+
+
+def test_segments_that_no_model_reads(project: Session, agent: Session) -> None:
+    """No mount shows a ``system_managed`` segment; nothing there is found, read, recalled or written."""
+    project.add_segment("secret", permission="system_managed")
+    index = project.create_detail_page("Marmalade", "what it costs", "Marmalade is 43.", "secret-0")
+    agent.mount(project, permission="read_write")
+    assert "armalade" not in shown(agent.window())
+    assert "armalade" not in str(call(agent, "search_pages", query="marmalade"))
+    agent.add_segment("facts", permission="read_write")  # so that there are tools that edit
+    for tool in ("recall_page", "open_page", "read_page", "remove_page"):
+        with pytest.raises(PageNotFoundError):
+            call(agent, tool, index=f"project/{index}")
+    with pytest.raises(PageNotFoundError):
+        call(agent, "write_note", name="a", description="b", detail="c", parent="project/secret-0")
+    with pytest.raises(ArgumentError):
+        agent.mount(project, only="secret")
+
+
+def test_what_is_no_longer_listed_is_not_recalled(project: Session, agent: Session) -> None:
+    """A note that was removed there, and a page that was evicted, are found and read here, and not recalled."""
+    project.remove_page("note-1")
+    project.evict("usr-1")
+    agent.mount(project)
+    for index in ("project/note-1", "project/usr-1"):
+        with pytest.raises(PageEvictedError):
+            agent.recall(index)
+    assert agent.page("project/note-1").messages
+
+
+def test_what_was_made_has_room_first(project: Session, agent: Session) -> None:
+    """Notes stand before the newest pages where there is no room for all; a directory that is left out counts its pages."""
+    talk(project, 60, first=5)
+    project.fold("all")
+    agent.mount(project, capacity_tokens=160)
+    text = shown(agent.window())
+    assert "[project/note-1] Releases" in text
+    assert 60 <= int(re.findall(r"^(\d+) older", text, re.MULTILINE)[0])
 
 
 def test_the_models_tools_reach_it(project: Session, agent: Session) -> None:

@@ -46,6 +46,18 @@ def test_the_same_page_is_one_note(engine: Engine) -> None:
     ]
 
 
+def test_a_page_that_goes_on(engine: Engine) -> None:
+    """One that says more since then is a new note in the place of the old; another title renames the one that is there."""
+    session = engine.session("chat")
+    session.append(user("what is the answer?"))
+    assert "memory/note-1" == session.promote("usr-1")
+    session.append(assistant("forty-two"))
+    assert ["memory/note-2"] * 3 == [session.promote("usr-1", title) for title in (None, "The answer", "The answer")]
+    with engine.session("memory") as memory:
+        assert ["The answer"] == [memory.facts(entry.index).title for entry in memory.contents.entries]
+        assert "forty-two" in str(memory.page("note-2").messages)
+
+
 def test_others_see_and_recall_it(engine: Engine) -> None:
     """A session that mounts the memory shows the note, finds it, and recalls it; one of another tenant does not."""
     session = engine.session("chat")
@@ -145,7 +157,7 @@ def test_erasing_reaches_it(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_promoted(engine: Engine) -> None:
-    """A page that is not there, a root, a title that is none, and a page of the memory itself are refused."""
+    """A page that is not there or was erased, a root, a title that is none, and a page of the memory itself are refused."""
     session = engine.session("chat")
     talk(session, 1)
     with pytest.raises(PageNotFoundError):
@@ -155,6 +167,9 @@ def test_what_cannot_be_promoted(engine: Engine) -> None:
     session.promote("usr-1")
     with engine.session("memory") as memory, pytest.raises(ArgumentError):
         memory.promote("note-1")
+    session.erase("usr-1")
+    with pytest.raises(ArgumentError, match="erased"):
+        session.promote("usr-1")
     for bad in ("usr-1", "", 7):
         with pytest.raises(ArgumentError):
             engine.page(bad)  # type: ignore[arg-type]
