@@ -108,19 +108,13 @@ def append(core: Core, values: Sequence[object], *, at: object, key: str | None,
             raise InvalidMessageError(text) from error
     time = core.now() if at is None else utc_text(at)
     seqs: list[int] = []
-    limits = core.config.limits
-    size = sum(len(each.message.raw) for each in taken) if limits.tenant_bytes is not None else 0
 
     def plan(state: State) -> list[Event]:
         if key is not None:
             seqs[:] = _first_answer(core, taken, key)
-        if size and not seqs:
-            core.quotas.check(core.key.tenant, limits, size)
         return [] if seqs else _events(core, state, taken, time, key)
 
     events = core.write(plan, on_conflict)
-    if size and events:
-        core.quotas.note(core.key.tenant, size)
     first = core.state.seq - len(events) + 1
     seqs += [seq for seq, event in enumerate(events, start=first) if isinstance(event, MessageAppended)]
     last = core.state.active.last_page

@@ -266,10 +266,9 @@ class Core:
 
     def commit_alone(self, events: Sequence[Event]) -> None:
         """Write events that no settings concern; see ``commit``."""
-        known, records, journal = self.state.seq, list(map(to_record, events)), self.store.journal
-        append = journal.append if known else self.quotas.first(self.key.tenant, self.config.limits, journal)
+        known, records = self.state.seq, list(map(to_record, events))
         try:
-            append(known, records)
+            self.quotas.append(self.key.tenant, self.config.limits, self.store.journal, known, records)
         except UnavailableError as error:
             self.lost |= not isinstance(error, LockedError)
             raise

@@ -44,6 +44,7 @@ def write_note(  # noqa: PLR0913 (the parts of a note)
         by=by,
         origin=None if origin is None else origin.to_mapping(),
     )
+    core.quotas.check(core.key.tenant, core.config.limits, len(data))  # the file comes first
     core.store.pages.put({index: data})
     try:
         core.commit([made])

@@ -49,6 +49,39 @@ def test_bytes_too_many_are_refused() -> None:
     session.fold("all")
 
 
+@pytest.mark.parametrize(
+    "say",
+    [
+        lambda session: session.slots.update(goal="x" * 60_000),
+        lambda session: session.create_detail_page("Note", "long", "x" * 60_000),
+        lambda session: session.set_system([{"role": "system", "content": "x" * 60_000}]),
+        lambda session: session.checkpoint("here", variables={"a": "x" * 60_000}),
+        lambda session: [session.annotate("usr-1/1", {f"{number}": "x" * 15_000}) for number in range(4)],
+    ],
+    ids=["slots", "note", "system", "checkpoint", "annotations"],
+)
+def test_whatever_is_said_counts(say: Callable[[Session], object]) -> None:
+    """No other way to say something passes the quota, and nothing of it is left."""
+    store = MemoryStore()
+    session = Engine(store, config_of(limits={"tenant_bytes": 50_000})).session("a")
+    talk(session, 3)
+    before = store.usage("default").stored_bytes
+    with pytest.raises(QuotaError, match=r"limits\.tenant_bytes"):
+        say(session)
+    assert store.usage("default").stored_bytes < before + 50_000
+    assert session.window().messages
+    session.erase("usr-1")
+
+
+def test_what_is_derived_is_measured_on_the_way(tmp_path: Path) -> None:
+    """A process that writes much measures anew, so that page files, snapshots and index count before a minute is over."""
+    engine = Engine(f"file:{tmp_path}", config_of(limits={"tenant_bytes": 300_000}, active={"max_pages": 2}))
+    session = engine.session("a")
+    with pytest.raises(QuotaError):
+        talk(session, 1_000, words=200)
+    assert engine.usage().stored_bytes < 400_000
+
+
 def test_what_was_deleted_is_free_again() -> None:
     """Where a session was deleted, its place and its bytes are free at once."""
     engine = Engine(MemoryStore(), config_of(limits={"tenant_sessions": 1, "tenant_bytes": 50_000}))
