@@ -17,7 +17,7 @@ from memci.chat.loop import Answer, Chat, CodeAnswered, Ending, Faded, Step, Too
 from memci.cli import output
 from memci.cli.exit_code import ExitCode, refuse, refuse_without
 from memci.cli.output import breakdown, count
-from memci.cli.place import STORE, TENANT, Place, StoreOption, TenantOption, command
+from memci.cli.place import STORE, TENANT, KeyOption, Place, StoreOption, TenantOption, command, encryption
 from memci.engine.core.monitor import (
     Eviction,
     Fold,
@@ -54,6 +54,7 @@ def chat(  # noqa: PLR0913 (the options of a command)
     store: StoreOption = STORE,
     session: Annotated[str, Option(metavar="ID", help="Which session; made where it is not there.")] = _SESSION,
     tenant: TenantOption = TENANT,
+    key: KeyOption = None,
     protocol: Annotated[
         Protocol | None, Option(help="How the model calls tools; without it as in force in the session, else native.")
     ] = None,
@@ -79,10 +80,10 @@ def chat(  # noqa: PLR0913 (the options of a command)
     recalled and faded to standard error. A turn that was interrupted is finished first. On a terminal, an empty line tries
     again after a failure; elsewhere a failure ends the command.
     """
-    settings = _settings(config, Place(store, session, tenant), budget, protocol)
-    key, options = os.environ.get(api_key_env), dict(map(_named, option or ()))
+    settings = _settings(config, Place(store, session, tenant, key), budget, protocol)
+    api_key, options = os.environ.get(api_key_env), dict(map(_named, option or ()))
     with (
-        Endpoint(base_url, model, api_key=key, timeout_s=timeout, max_retries=retries, options=options) as endpoint,
+        Endpoint(base_url, model, api_key=api_key, timeout_s=timeout, max_retries=retries, options=options) as endpoint,
         memci.Engine(store, settings, tenant) as engine,
         engine.session(session) as opened,
     ):
@@ -148,6 +149,8 @@ def _settings(path: Path | None, place: Place, budget: int | None, protocol: Pro
     else:
         with place.engine() as engine, engine.session(place.session or _SESSION) as session:
             settings = session.config
+    if place.key is not None:
+        settings = attrs.evolve(settings, encryption=encryption(place.key))
     if budget is not None:
         settings = attrs.evolve(settings, budget=Budget(window=budget, reserve=0))
     if protocol is not None:

@@ -20,7 +20,7 @@ from memci.chapters.page import Entry
 from memci.cli import output
 from memci.cli.exit_code import ExitCode, refuse
 from memci.cli.output import Answer, Heading, Table, breakdown, count
-from memci.cli.place import STORE, TENANT, IndexArgument, Place, StoreOption, TenantOption, command, page_argument
+from memci.cli.place import STORE, TENANT, IndexArgument, KeyOption, Place, StoreOption, TenantOption, command, page_argument
 from memci.engine.commands.window import Window
 from memci.engine.core.monitor import zone
 from memci.engine.reading.pages import entry_address, is_list
@@ -47,13 +47,14 @@ def sessions(
     *,
     store: StoreOption = STORE,
     tenant: TenantOption = TENANT,
+    key: KeyOption = None,
     by: Annotated[
         Literal["used", "events", "turns"] | None, Option(help="Show what is known of each: last used, or longest, first.")
     ] = None,
     limit: Annotated[int, Option(metavar="N", min=1, help="With --by, at most so many.")] = 50,
 ) -> Answer:
     """List the ids of all sessions, or what is known of those used last, or of the longest."""
-    place = Place(store, tenant=tenant)
+    place = Place(store, tenant=tenant, key=key)
     if by is None:
         found = place.sessions()
         return Answer(found, map(output.one_line, found))
@@ -71,13 +72,14 @@ def doctor(
     *,
     store: StoreOption = STORE,
     tenant: TenantOption = TENANT,
+    key: KeyOption = None,
     verified: Annotated[int, Option("--verify", metavar="N", min=0, help="Verify the N sessions used last.")] = 3,
 ) -> Answer:
     """Check what memci needs: the store, its sessions, the vocabulary, the sandbox, the disk. Exit code 1 where one fails.
 
     Nothing is written. What an extra would bring that is not installed is no failure.
     """
-    checks = [_checked(name, check) for name, check in _checks(Place(store, tenant=tenant), verified)]
+    checks = [_checked(name, check) for name, check in _checks(Place(store, tenant=tenant, key=key), verified)]
     rows = ([each["check"], "ok" if each["ok"] else "FAILED", each["told"]] for each in checks)
     return Answer(checks, [Table(("check", "", "what was found"), rows)], ok=all(each["ok"] for each in checks))
 

@@ -96,7 +96,7 @@ class Place:
             if not session.seq:
                 listed = _listed(sorted(engine.sessions()))
                 refuse(f"there is no session {shown(session_id)} in {self}: {listed}", ExitCode.NOT_FOUND)
-            return session_id, session.config
+            return session_id, attrs.evolve(session.config, encryption=encryption(self.key))
 
     @contextmanager
     def opened(self, *, write: bool = False) -> Iterator[memci.Session]:
@@ -112,8 +112,10 @@ class Place:
         memory = MemoryStore()
         with closing(self.stored()) as source:
             copy_session(source, memory, session_id, now=datetime.now(UTC).isoformat(), tenant=self.tenant)
-        plain = attrs.evolve(config, encryption=encryption(None))
-        with memci.Engine(memory, plain, self.tenant) as engine, engine.session(session_id) as session:
+        with (
+            memci.Engine(memory, attrs.evolve(config, encryption=Encryption()), self.tenant) as engine,
+            engine.session(session_id) as session,
+        ):
             yield session
 
 

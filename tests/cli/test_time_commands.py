@@ -144,6 +144,10 @@ def test_an_encrypted_copy(run: Run, written: str, tmp_path: Path) -> None:
     for other in ((), ("--key", "env:SECOND_KEY")):
         refused = run("export", "--store", first, *other)
         assert (ExitCode.STORE, True) == (refused.code, "it is encrypted with" in refused.err)
+    assert ["boiler"] == run("sessions", "--store", first, "--key", "env:FIRST_KEY", "--json").json()
+    assert "boiler" in run("sessions", "--by", "used", "--store", first, "--key", "env:FIRST_KEY").out
+    doctor = ("doctor", "--store", first)
+    assert [ExitCode.OK, ExitCode.FAILED] == [run(*doctor, "--key", "env:FIRST_KEY").code, run(*doctor).code]
     assert ExitCode.USAGE == run("export", "--store", first, "--key", "FIRST_KEY").code
     assert ExitCode.USAGE == run("export", "--store", first, "--key", "env:NO_KEY").code
 

@@ -34,8 +34,6 @@ from memci.errors import (
 from memci.messages import codec
 from memci.messages.tokens.message_tokens import count_tools
 
-MOUNTS_SHARE = 0.5  # of a window's budget, that contents of mounted sessions may take; else it is without them
-
 
 @attrs.frozen(kw_only=True)
 class Window:
@@ -211,7 +209,6 @@ def _settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]], sha25
         renderer=core.state.renderer,
         stubs=known.stubs if known is not None else [],
         excerpts=known.excerpts if known is not None else {},
-        mounts=not core.state.mounts or core.state.mount_tokens * core.state.scale <= MOUNTS_SHARE * budget,
         reads=attp or any(map(_names_reader, tools)),
         passages_seq=heard,
     )

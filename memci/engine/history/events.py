@@ -358,7 +358,7 @@ class WindowSettled(Kind, kind="settled", version=2):
     scale: float | None = None  # of counts, where no window fits by the state's scale
     extra: dict[str, str] = attrs.field(factory=dict)  # what the application says beside this call alone, by name
     extra_tokens: int = 0  # of the block that shows it
-    mounts: bool = True  # whether contents of mounted sessions are shown
+    mounts: bool = True  # whether contents of mounted sessions are shown, as far as there is room; false in older journals alone
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

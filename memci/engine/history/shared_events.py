@@ -28,6 +28,7 @@ class SessionMounted(Kind, kind="mounted"):
     capacity_tokens: int
     only: str = ""  # the segment of which alone pages are shown and read; empty for all but the system part
     seq: int  # of the other session's last event, as of which the text is
+    noted: int = 0  # its event that notes the mount: a session that is begun anew under its id has another one there
     text: str  # what the window shows; empty for nothing
     tokens: int  # of the message that holds it
     at: str

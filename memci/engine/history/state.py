@@ -88,6 +88,7 @@ class Mount:
     seq: int
     text: str
     tokens: int
+    noted: int = 0
 
 
 @attrs.define

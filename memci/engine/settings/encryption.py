@@ -7,7 +7,6 @@ from base64 import urlsafe_b64decode
 import attrs
 
 from memci.archive.stores.contract import Store
-from memci.engine.settings.setting import setting
 from memci.errors import ConfigError
 
 _PLACE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*")
@@ -29,7 +28,10 @@ def _check_old(_instance: object, _field: "attrs.Attribute[tuple[str, ...]]", va
 class Encryption:
     """What is stored is ciphertext; see ``memci.archive.stores.encrypted``."""
 
-    key: str | None = setting(None, "env:NAME, the variable that has 32 bytes in base64; null for none", example="env:MEMCI_KEY")
+    key: str | None = attrs.field(
+        default=None,
+        metadata={"comment": "env:NAME, the variable that has 32 bytes in base64; null for none", "example": "env:MEMCI_KEY"},
+    )
     old_keys: tuple[str, ...] = attrs.field(
         default=(),
         converter=_listed,
@@ -38,8 +40,8 @@ class Encryption:
     )
 
     @key.validator
-    def _is_place(self, _attribute: object, given: str | None) -> None:
-        if given is not None and not _PLACE.fullmatch(given):  # it may be the key
+    def _is_place(self, _attribute: object, given: object) -> None:
+        if given is not None and not (isinstance(given, str) and _PLACE.fullmatch(given)):  # it may be the key
             message = "give the variable of the environment that has the key, such as env:MEMCI_KEY, and not the key itself"
             raise ConfigError(message, path="encryption.key")
 

@@ -62,9 +62,10 @@ def room(core: Core, share: object) -> int:
     if not isinstance(share, float | int) or isinstance(share, bool) or not 0 < share <= 1:
         raise ArgumentError(argument="share", value=share, wanted="a share of the budget, above 0 and at most 1")
     budget = planner.next_budget(core.state, core.config)
-    most = int(min(share, core.config.recall.max_share) * budget / core.state.scale) - _FRAME_TOKENS
+    frame = _FRAME_TOKENS if core.counter.exact else 2 * _FRAME_TOKENS  # by an estimate it takes more
+    most = int(min(share, core.config.recall.max_share) * budget / core.state.scale) - frame
     if most < _LEAST_TOKENS:
-        least = ceil(100 * (_LEAST_TOKENS + _FRAME_TOKENS) * core.state.scale / budget) / 100
+        least = ceil(100 * (_LEAST_TOKENS + frame) * core.state.scale / budget) / 100
         raise ArgumentError(
             argument="share", value=share, wanted=f"{least} of the budget or more, and as much for recall.max_share"
         )

@@ -12,7 +12,7 @@ from memci.chapters.address import segment_of
 from memci.chapters.page import Page
 from memci.engine.commands import preparing, recalling
 from memci.engine.core.core import Core
-from memci.engine.history.events import PagesFaded
+from memci.engine.history.events import PagesFaded, from_record
 from memci.engine.history.shared_events import MountNoted, SessionMounted, SessionUnmounted
 from memci.engine.history.state import SYSTEM, USER, Mount
 from memci.engine.reading import pages
@@ -109,9 +109,21 @@ def _entries(core: Core, only: str) -> Iterator[tuple[str, bool, int]]:
             yield preparing.take(core, page, _LINE_TOKENS).entry.render(), False, 1
 
 
-def note(core: Core, session_id: str, name: str, permission: str) -> None:
-    """Note in a session that another one shows it."""
+def note(core: Core, session_id: str, name: str, permission: str) -> int:
+    """Note in a session that another one shows it, and return the number of that event."""
     core.commit([MountNoted(session=session_id, name=name, permission=permission, at=core.now())])
+    return core.state.seq
+
+
+def check(core: Core, name: str, mount: Mount) -> None:
+    """Raise ``PageNotFoundError`` where a session is another one than was mounted: that was deleted, and its id is used again."""
+    record = next(iter(core.store.journal.read(mount.noted - 1, mount.noted)), None) if mount.noted else None
+    event = None if record is None else from_record(record)
+    if mount.noted and not (isinstance(event, MountNoted) and event.name == name):
+        message = (
+            f"session {shown(mount.session)}, mounted as {name}, was deleted, and another one has its id: mount that one anew"
+        )
+        raise PageNotFoundError(message, index=f"{name}/{USER}-0")
 
 
 def show(core: Core, name: str, mount: Mount, found: Shown) -> bool:

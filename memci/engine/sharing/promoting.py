@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import datetime
 
 import attrs
@@ -9,6 +10,7 @@ import attrs
 from memci.archive.catalogue.page_facts import PageState
 from memci.archive.contents.tree import Origin
 from memci.chapters.page import Page
+from memci.engine.commands.closing import checked_name
 from memci.engine.core.core import Core
 from memci.engine.history.shared_events import PagePromoted
 from memci.engine.reading import pages
@@ -37,21 +39,29 @@ class Promotion:
         return self.origin.pages[0]
 
 
-def prepare(core: Core, index: str, title: object) -> Promotion:
+def prepare(core: Core, index: str, title: str | None) -> Promotion:
     """Return what a page says as a note: who said what, as far as there is room. O(its size)."""
-    if title is not None and (not isinstance(title, str) or not title.strip()):
-        raise ArgumentError(argument="title", value=title, wanted="a line of text, or None")
+    if title is not None:
+        title = checked_name(title, "title")
     pages.refuse_root(core, index)
     if index in pages.erased_since(core, 0):
         raise ArgumentError(argument="index", value=index, wanted="a page that was not erased")
     facts, page = pages.get_facts(core, index), pages.load(core, index)
-    name = title if title is not None else pages.shown_title(facts.title) or f"{index} of {core.session_id}"
-    printable = "".join(each if each.isprintable() else " " for each in name)
+    name = _name(pages.shown_title(facts.title), f"{index} of {core.session_id}") if title is None else title
     detail = "\n".join(_lines(page, core.counter.count)) or facts.title
     source = core.session_id if core.session_id.isprintable() else "another session"
     told = f"from {index} of session {source}, event {core.state.seq}"
     origin = Origin(session=core.session_id, pages=(index,), seq=core.state.seq, revision=facts.revision)
-    return Promotion(origin, " ".join(printable.split())[:_TITLE_CHARACTERS], told[:400], detail)
+    return Promotion(origin, name, told[:400], detail)
+
+
+def _name(*titles: str) -> str:
+    """Return the first of these that may name a note."""
+    for title in titles:
+        printable = "".join(each if each.isprintable() else " " for each in title)
+        with suppress(ArgumentError):  # it holds marks or indexes
+            return checked_name(" ".join(printable.split())[:_TITLE_CHARACTERS], "title")
+    return "A page"
 
 
 def _lines(page: Page, count: Callable[[str], int]) -> Iterator[str]:

@@ -140,10 +140,10 @@ class SharingSession(ReadSession, TreeSession):
             if (kind := there._core.config.format) != (own := self._core.config.format):
                 raise ArgumentError(argument="other", value=session_id, wanted=f"a session in the format {own}, not {kind}")
             chosen = there._run(lambda core: mounting.checked_only(core, only))
-            mount = Mount(
-                session=session_id, permission=permitted, capacity_tokens=capacity, only=chosen, seq=0, text="", tokens=0
+            noted = there._run(lambda core: mounting.note(core, self._core.session_id, name, permitted))
+            mount = attrs.evolve(
+                _NONE, session=session_id, permission=permitted, capacity_tokens=capacity, only=chosen, noted=noted
             )
-            there._run(lambda core: mounting.note(core, self._core.session_id, name, permitted))
             self._show(name, mount, there)
         return name
 
@@ -183,11 +183,12 @@ class SharingSession(ReadSession, TreeSession):
         self._promoted_turn = turn
         if self._core.session_id == rules.session or self._core.read_only:
             return
-        try:
-            for index in self._run(promoting.due):
+        for index in self._run(promoting.due):
+            try:
                 self.promote(index)
-        except MemciError as error:
-            logger(self._core.key).warning("session %r: pages are promoted later: %s", self._core.session_id, error)
+            except MemciError as error:
+                told, kind = "session %r: page %s is promoted later: %s", type(error).__name__
+                logger(self._core.key).warning(told, self._core.session_id, index, kind)
 
     def page(self, index: str | int) -> Page:
         """Return a page with all its messages; it does not count as a recall. O(its size).
@@ -283,6 +284,10 @@ class SharingSession(ReadSession, TreeSession):
             if mount.permission == Permission.SYSTEM_MANAGED:
                 continue
             with self._sibling(SessionKey(self._core.key.tenant, mount.session)) as there:
+                try:
+                    there._run(partial(mounting.check, name=name, mount=mount))
+                except PageNotFoundError:
+                    continue
                 hits = there.search(query, limit, include_visible=True, since=since or None, until=until or None)
                 listed = [hit for hit in hits if there._run(partial(mounting.shows, mount=mount, index=hit.index))]
             here = f"{name}/"
@@ -334,6 +339,7 @@ class SharingSession(ReadSession, TreeSession):
         if writes:
             mounting.refuse_write(name, mount)
         with self._sibling(SessionKey(self._core.key.tenant, mount.session)) as there:
+            there._run(lambda core: mounting.check(core, name, mount))
             yield there, name, there._run(lambda core: mounting.refuse(core, mount, inner)), mount
 
     def _inner(self, mounted: str, index: object) -> str:
@@ -357,8 +363,9 @@ class SharingSession(ReadSession, TreeSession):
                 with self._sibling(SessionKey(self._core.key.tenant, mount.session)) as there:
                     there._run(Core.refresh)
                     if there.seq != mount.seq:
+                        there._run(partial(mounting.check, name=name, mount=mount))
                         self._show(name, mount, there)
-            except StoreError as error:  # no other session keeps this one from its window
+            except (StoreError, PageNotFoundError) as error:  # no other session keeps this one from its window
                 logger(self._core.key).warning("session %r: mount %r shows what it did: %s", self._core.session_id, name, error)
 
     def _show(self, name: str, mount: Mount, there: "SharingSession") -> None:

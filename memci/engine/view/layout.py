@@ -11,12 +11,14 @@ from memci.chapters.page import MessageNode, Page
 from memci.chapters.recalled import Attachment
 from memci.engine.history import blocks
 from memci.engine.history.events import WindowSettled
-from memci.engine.history.state import State, opening_of
+from memci.engine.history.state import Mount, State, opening_of
 from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.message_tokens import REPLY_TOKENS
 
 PARTS = ("system", "tools", "contents", "working", "recalled", "active", "open", "reply")  # and ``mounted``, ``slots``, ``extra``
+
+MOUNTS_SHARE = 0.5  # of a window's budget, that contents of mounted sessions may take
 
 _STUB_ORDER = {"tool": 0, "function": 0, "user": 2}
 _SCALARS = frozenset({str, int, float, bool, type(None)})
@@ -49,7 +51,7 @@ class View:
         self.page_tokens: dict[str, int] = {}  # of the entries of each page, and of what stands for missing results, by index
         self.ends: dict[str, int] = {}  # the place after the last message of each part
         self._state = state
-        self._asked = _asked(settled)
+        self._asked = _asked(state, settled)
         self._stubs: Collection[int] = frozenset(settled.stubs) if settled is not None else ()
         self._excerpts = settled.excerpts if settled is not None and not least else {}
         self._reads = settled is not None and settled.reads
@@ -97,7 +99,11 @@ class View:
     def goes_on(self, state: State, settled: WindowSettled | None) -> bool:
         """Lay out what came in at the end, and return whether that makes what the state shows. O(open page and what came in)."""
         page = self._page
-        if state is not self._state or self._asked != _asked(settled) or state.system.message_list.length != self._system_length:
+        if (
+            state is not self._state
+            or self._asked != _asked(state, settled)
+            or state.system.message_list.length != self._system_length
+        ):
             return False
         if page is None:
             page = state.active.first_page
@@ -155,11 +161,9 @@ class View:
                 self._put("system", message, state.instruction_tokens)
             if listed:
                 self._put("contents", shown.message, shown.tokens)
-        if has_room and (settled is None or settled.mounts):
-            for mount in state.mounts.values():
-                if mount.text:
-                    self._tokens.setdefault("mounted", 0)
-                    self._put("mounted", state.wire.block(mount.text), mount.tokens)
+        for mount in _shown_mounts(state, settled) if has_room else ():
+            self._tokens.setdefault("mounted", 0)
+            self._put("mounted", state.wire.block(mount.text), mount.tokens)
         tells = shown is not None or continues if listed else continues and state.config.summary.continuation
         if has_room and tells and (text := render(state.working)):
             self._put("working", state.wire.block(text), state.working.message_tokens)
@@ -279,11 +283,24 @@ def lay_out_least(state: State, settled: WindowSettled | None) -> Layout:
     return View(state, settled, least=True).layout(settled)
 
 
-def _asked(settled: WindowSettled | None) -> tuple[bool, bool, bool, list[int], dict[str, list[int]]]:
+def _asked(state: State, settled: WindowSettled | None) -> tuple[bool, list[Mount], bool, list[int], dict[str, list[int]]]:
     """Return what decides which messages a window shows, and how."""
+    mounts = _shown_mounts(state, settled)
     if settled is None:
-        return True, True, False, [], {}
-    return settled.contents, settled.mounts, settled.reads, settled.stubs, settled.excerpts
+        return True, mounts, False, [], {}
+    return settled.contents, mounts, settled.reads, settled.stubs, settled.excerpts
+
+
+def _shown_mounts(state: State, settled: WindowSettled | None) -> list[Mount]:
+    """Return the mounted sessions whose contents stand in a window: in their order, as far as their share has room for each."""
+    shown, room = list[Mount](), math.inf
+    if settled is not None:
+        room = MOUNTS_SHARE * settled.budget / (settled.scale or state.scale) if settled.mounts else 0.0
+    for mount in state.mounts.values():
+        if mount.text and mount.tokens <= room:
+            shown.append(mount)
+            room -= mount.tokens
+    return shown
 
 
 def stubbed(state: State, wanted: WindowSettled, lay: Lay) -> tuple[Layout, WindowSettled]:

@@ -243,7 +243,7 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "on_conflict": [None, "", "refresh", True],
     "durability": [None, "", "none", True],
     "snapshot_every": [0, -1, True, None, 1.5],
-    "encryption.key": ["", "MEMCI_KEY", "env:", "env:a b", "env:1", "c2VjcmV0", 7, True, ["env:MEMCI_KEY"]],
+    "encryption.key": ["", "MEMCI_KEY", "env:", "env:a b", "env:1", "c2VjcmV0", b"c2VjcmV0", 7, True, ["env:MEMCI_KEY"]],
     "encryption.old_keys": ["env:MEMCI_KEY", None, [7], ["MEMCI_KEY"], [""], {"env:MEMCI_KEY": 1}],
     "open_sessions.max_bytes": [-1, True, None, 1.5, "64MB", 10**13],
     "checkpoints.every_turns": [0, -1, True, 1.5, "never"],

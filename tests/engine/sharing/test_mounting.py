@@ -115,6 +115,42 @@ def test_a_window_without_room_is_without_it(project: Session, agent: Session) -
     assert "mounted" in agent.window().breakdown
 
 
+def test_many_share_half_of_a_window(engine: Engine, agent: Session) -> None:
+    """Of many mounts those stand in the window that came first and have room, and all is repeatable."""
+    for number in range(12):
+        with engine.session(f"pool-{number}") as pool:
+            talk(pool, 12, words=12)
+            agent.mount(pool)
+    window = agent.window()
+    names = re.findall(r"^\[contents of (pool-\d+),", shown(window), re.MULTILINE)
+    assert [f"pool-{number}" for number in range(len(names))] == names
+    assert 2 <= len(names) < 12
+    assert window.breakdown["mounted"] <= window.budget / 2
+    assert window.to_json() == agent.render(at=window.seq).to_json()
+    assert "mounted" not in agent.window(budget=300).breakdown
+    assert window.messages == agent.window().messages
+
+
+def test_an_id_that_is_used_again(engine: Engine, project: Session, agent: Session) -> None:
+    """A session that begins under the id of one that was deleted is not the one that was mounted: nothing of it is seen."""
+    agent.mount(project)
+    before = shown(agent.window())
+    project.close()
+    engine.delete("project")
+    other = engine.session("project")
+    other.append(user("marmalade for whoever comes next"))
+    other.create_detail_page("Marmalade", "", "Marmalade.")
+    agent.append(assistant("Well."))
+    agent.append(user("and now?"))
+    assert before == shown(agent.window())
+    assert [] == agent.search_mounts("marmalade")
+    for look in (agent.page, agent.recall, agent.facts):
+        with pytest.raises(PageNotFoundError, match="deleted"):
+            look("project/usr-1")
+    agent.mount("project")
+    assert "armalade" in shown(agent.window())
+
+
 def test_a_page_is_recalled(project: Session, agent: Session) -> None:
     """A page of a mounted session comes in as a quoted block with its address, counts as no recall there, and fades."""
     agent.mount(project)

@@ -97,6 +97,22 @@ def test_rules_promote(engine: Engine) -> None:
     assert 3 == sum(event.kind == "promoted" for event in session.events())
 
 
+def test_pages_whose_words_are_no_name(caplog: pytest.LogCaptureFixture) -> None:
+    """What a page begins with may look like a mark: its note has another name, and no page keeps others from being promoted."""
+    engine = Engine(MemoryStore(), config_of(budget=BUDGET, memory={"bookmarked": True}), on_conflict="retry")
+    session = engine.session("chat")
+    for text in ("[recalled page usr-1] my marmalade", "[usr-7]", "plain words of mine"):
+        session.append(user(text))
+        session.append(assistant("So it is."))
+    for number in (1, 2, 3):
+        session.bookmark(f"usr-{number}/1", "here")
+    session.append(user("and now?"))
+    session.window()
+    with engine.session("memory") as memory:
+        assert 3 == len(memory.notes())
+    assert "marmalade" not in caplog.text
+
+
 def test_nothing_is_promoted_by_itself(engine: Engine) -> None:
     """By default no rule is on, and no session of the memory is made."""
     session = engine.session("chat")
