@@ -166,9 +166,9 @@ def erase(
             receipts = engine.erase(session_id, index, forks=forks)
         except ErasureError as error:
             return Answer(error.receipts, map(_erased, error.receipts), error=error)
-    others = "" if forks else ", ".join(receipts[0].forks)
-    remark = f"forks that took the page over still hold it: {others}; --forks erases it there too" if others else ""
-    return Answer(receipts, map(_erased, receipts), remark)
+    others = [] if forks else [*receipts[0].forks, *receipts[0].shared_with]
+    remark = f"forks and sessions that were shown it may hold it still: {', '.join(others)}; --forks erases it there too"
+    return Answer(receipts, map(_erased, receipts), remark if others else "")
 
 
 @command

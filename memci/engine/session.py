@@ -435,9 +435,9 @@ class Session(HostedSession, SharingSession, AbstractContextManager["Session"]):
         """Take what a page holds out of everything that is stored: journal, page files, contents entries, snapshots, index.
 
         The page keeps its index and its place, its messages say ``[erased]``, in earlier windows too (``render``), and the
-        journal stays checkable. Other processes load the session again at their next refresh. Forks that hold the page are named
-        (``Engine.erase`` erases there too). O(history). After ``UnavailableError``, erase again: that does the rest. ``"slots"``
-        stands for all that slots and extra texts of windows ever said: names stay.
+        journal stays checkable. Other processes load the session again at their next refresh. Forks that hold the page, and
+        sessions that may have copies, are named (``Engine.erase`` erases there too). O(history). After ``UnavailableError``,
+        erase again: that does the rest. ``"slots"`` stands for all that slots and extra texts of windows ever said: names stay.
         """
         is_own = not isinstance(index, str) or (index != SLOTS and not is_foreign(index))
         name = pages.page_index(index) if is_own else str(index)

@@ -24,6 +24,8 @@ class Receipt:
     *records* held something of the page, those included from which an earlier erasing took it that failed; *files* it had or has,
     and what is left of them was written anew. *forks* of this session were made with the page in it, each a whole copy that has
     to be asked for itself; one may have been deleted since, and leave forks of its own (``Engine.erase`` finds those).
+    *shared_with* are the sessions that show this one or showed it, and those that it was handed over or promoted to: they may
+    have copies, which ``Engine.erase`` with its forks reaches too.
     """
 
     session: str
@@ -32,6 +34,7 @@ class Receipt:
     records: int
     files: tuple[str, ...]
     forks: tuple[str, ...]
+    shared_with: tuple[str, ...]
     at: str
 
 
@@ -75,8 +78,16 @@ def erase(core: Core, index: str) -> Receipt:
         raise UnavailableError(message) from error
     core.store.drop_unused()
     core.write_snapshot()
-    files, forks = tuple(sorted(redaction.files.union(stored))), tuple(redaction.forks)
-    return Receipt(session=core.session_id, page=index, seq=seq, records=event.records, files=files, forks=forks, at=event.at)
+    return Receipt(
+        session=core.session_id,
+        page=index,
+        seq=seq,
+        records=event.records,
+        files=tuple(sorted(redaction.files.union(stored))),
+        forks=tuple(redaction.forks),
+        shared_with=tuple(redaction.shared_with),
+        at=event.at,
+    )
 
 
 def _read(core: Core, index: str) -> Redaction:

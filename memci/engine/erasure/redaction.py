@@ -17,6 +17,7 @@ from memci.chapters.page import MessageNode, Opening, Page
 from memci.engine.history import blocks
 from memci.engine.history.events import Forked, ForkMade, from_record
 from memci.engine.history.page_codec import file_name, page_file, page_from_value
+from memci.engine.history.shared_events import HandedOver, MountNoted, PagePromoted
 from memci.engine.history.state import SLOTS, USER
 from memci.messages import codec
 from memci.messages.formats.format import Format
@@ -82,6 +83,7 @@ class Redaction:
     former: dict[int, str] = attrs.field(factory=dict)  # SHA-256 of what these records were
     files: set[str] = attrs.field(factory=set)  # names of the page files that were written of the page
     forks: dict[str, None] = attrs.field(factory=dict)  # that the session made with the page in it, in order
+    shared_with: dict[str, None] = attrs.field(factory=dict)  # sessions that may have copies, in order
     records: int = 0  # that held something of the page, those included that an earlier redaction took it from
     _turn: int = 0
     _opened_by: Opening = Opening.TURN
@@ -108,6 +110,8 @@ class Redaction:
                 self.forks.clear()
             elif isinstance(event, ForkMade) and 0 < self.begun <= event.fork_at:
                 self.forks[event.session] = None
+            elif isinstance(event, MountNoted | HandedOver) or (isinstance(event, PagePromoted) and event.page == self.page):
+                self.shared_with[event.session] = None
             self.seq = record.seq
 
     def event(self, record: Record, body: Body) -> Body:

@@ -164,6 +164,7 @@ def test_erasing_reaches_it(tmp_path: Path) -> None:
         talk(session, 1, first=9)
         session.promote("usr-1", "Birds")
         session.promote("usr-2", "Nine")
+        assert ("memory",) == session.erase("usr-1").shared_with
         receipts = engine.erase("chat", "usr-1", forks=True)
         assert [("chat", "usr-1"), ("memory", "note-1")] == [(each.session, each.page) for each in receipts]
         assert [] == [path for path in tmp_path.rglob("*") if path.is_file() and b"zebrafinch" in path.read_bytes()]
