@@ -255,8 +255,9 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
         Chunks are the provider's of the session's format, dicts or the SDK's objects. The answer is one append, when the block is
         left: whole, or as far as it came where the model, the network or the user broke off, or the task was cancelled, without
         calls that are in parts. *at* and *key* are those of ``append``: where an answer was stored under the key before, it stays
-        the only one. What others wrote meanwhile, such as a title or a rating, comes before it. One that broke off is annotated
-        as ``interrupted``. A process that is killed meanwhile has stored nothing of it.
+        the only one. What others wrote meanwhile, such as a title or a rating, comes before it; where they took back the message
+        that it answers, leaving the block is a ``ConflictError``, and ``stream.text`` has what came. One that broke off is
+        annotated as ``interrupted``. A process that is killed meanwhile has stored nothing of it.
         """
         return AsyncStream(self._twin.stream(at=at, key=key), self._calls)
 

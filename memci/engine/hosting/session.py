@@ -167,19 +167,29 @@ class HostedSession(ABC):
         Chunks are the provider's of the session's format, dicts or the SDK's objects. The answer is one append, when the block is
         left: whole, or as far as it came where the model, the network or the user broke off, or the task was cancelled, without
         calls that are in parts. *at* and *key* are those of ``append``: where an answer was stored under the key before, it stays
-        the only one. What others wrote meanwhile, such as a title or a rating, comes before it. One that broke off is annotated
-        as ``interrupted``. A process that is killed meanwhile has stored nothing of it.
+        the only one. What others wrote meanwhile, such as a title or a rating, comes before it; where they took back the message
+        that it answers, leaving the block is a ``ConflictError``, and ``stream.text`` has what came. One that broke off is
+        annotated as ``interrupted``. A process that is killed meanwhile has stored nothing of it.
         """
-        said = {transcript.INTERRUPTED: True}
+        said, asked = {transcript.INTERRUPTED: True}, list[tuple[str, int]]()
 
         def append(messages: list[dict[str, Any]], *, complete: bool) -> list[Entry]:
-            entries = self.extend(messages, at=at, key=key, on_conflict="retry")  # nobody can ask for it again
-            if not complete:
-                with self._core.lock:
+            def command(core: Core) -> list[Entry]:
+                if not all(transcript.is_there(core, index, position) for index, position in asked):
+                    what = "the message that it answers was taken back"
+                    raise core.changed(what)
+                return appending.append(core, messages, at=at, key=key, on_conflict="raise")
+
+            with self._core.lock:
+                entries = self._core.run(command, "retry")  # nobody can ask for it again
+                self._tell_appended(entries)
+                if not complete:
                     self._core.run(lambda core: transcript.annotate(core, entries[0].address, said), "retry")
             return entries
 
         def find(core: Core) -> tuple[list[Entry], bool]:
+            last = core.state.active.last_page
+            asked[:] = [] if last is None else [(last.index, last.length)]
             entries = [] if key is None else appending.answered(core, key)
             return entries, not (entries and transcript.is_interrupted(core, entries[0]))
 

@@ -52,7 +52,8 @@ class Status:
 def status(core: Core) -> Status:
     """Return how a session stands. O(visible)."""
     state, budget = core.state, core.config.budget.tokens
-    layout = core.lay_out(state, state.settled)
+    settled = state.settled and attrs.evolve(state.settled, extra={}, extra_tokens=0)  # that was beside one call
+    layout = core.lay_out(state, settled)
     roles, messages, calls = Counter[str](), 0, 0
     for chapter in state.verbatim():
         for node in chapter.message_list:

@@ -16,7 +16,7 @@ from memci.engine.history.events import CheckpointRestored, MessageAnnotated, Me
 from memci.engine.history.state import SYSTEM, USER
 from memci.engine.reading import pages
 from memci.engine.settings.setting import MOST
-from memci.errors import ArgumentError, InvalidMessageError, is_line
+from memci.errors import ArgumentError, InvalidMessageError, PageNotFoundError, is_line
 from memci.messages import codec
 
 MOST_BYTES = 16_384  # of what is said of a message at once, as JSON
@@ -68,6 +68,14 @@ def annotate(core: Core, address: str, values: Mapping[str, Any]) -> None:
     changed = {name: value for name, value in written.items() if known.get(name) != value}
     if changed:
         core.commit([MessageAnnotated(page=page, entry_seq=seq, values=changed)])
+
+
+def is_there(core: Core, page: str, length: int) -> bool:
+    """Return whether a page has so many entries still. O(1)."""
+    try:
+        return pages.get_facts(core, page).entries >= length
+    except PageNotFoundError:
+        return False
 
 
 def is_interrupted(core: Core, entry: Entry) -> bool:

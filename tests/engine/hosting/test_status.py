@@ -24,6 +24,15 @@ def test_the_numbers_are_those_of_the_window() -> None:
         assert seq == session.seq
 
 
+def test_text_of_one_call_is_none_of_the_next() -> None:
+    """A line of the status that stood beside a call is not counted in the status after it."""
+    session = open_session(budget=SMALL)
+    talk(session, 3)
+    before = session.status().tokens
+    session.window(extra={"status": session.status().line()})
+    assert before == session.status().tokens
+
+
 def test_what_is_in_view_by_role_and_state() -> None:
     """Messages, calls and those that wait; pages by state; notes."""
     session = open_session()

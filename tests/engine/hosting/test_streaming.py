@@ -12,7 +12,7 @@ from memci.engine.hosting.streaming import Stream
 from memci.engine.session import Session
 from memci.errors import ConflictError
 from tests.engine.sessions import open_session
-from tests.engine.wire import user
+from tests.engine.wire import assistant, user
 from tests.messages.test_streaming import ANTHROPIC, CHAT, chunk
 
 
@@ -185,6 +185,24 @@ def test_a_key_of_a_question_is_not_that_of_an_answer() -> None:
     session.append(user("Where is it now?"), key="request")
     with pytest.raises(ConflictError, match="no answer"), session.stream(key="request"):
         pass
+
+
+def test_a_question_that_is_taken_back_meanwhile() -> None:
+    """An answer to a message that somebody took back is stored nowhere else: that is told, and the text is there."""
+    session = asked()
+    session.append(user("And when?"))
+    session.append(assistant("Soon."))
+    session.append(user("How soon?"))
+    before = [*session.messages()][:-1]
+    stream = session.stream().__enter__()
+    stream.add(CHAT[0])
+    session.rewind("usr-2/1")
+    session.append(user("Never mind."))
+    stream.add(CHAT[1])
+    with pytest.raises(ConflictError, match="taken back"):
+        stream.finish()
+    assert "Let me " == stream.text
+    assert [*before, user("Never mind.")] == [*session.messages()]
 
 
 def test_the_error_that_ended_it_goes_on() -> None:
