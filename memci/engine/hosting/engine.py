@@ -15,6 +15,7 @@ from memci.engine.hosting import listing
 from memci.engine.hosting.listing import DeletionReceipt, SessionFacts, TenantReceipt
 from memci.engine.reading import pages
 from memci.engine.reading.searching import Hit
+from memci.engine.settings.config import Config
 from memci.engine.settings.setting import MOST, listed
 from memci.engine.sharing import finding
 from memci.errors import ArgumentError
@@ -26,6 +27,7 @@ class HostedEngine(ABC):
     """The part of an engine for those who run it: watching, lists, search over sessions, their end."""
 
     _store: Store
+    _config: Config
     _tenant: str
     _clock: Callable[[], datetime]
     _watchers: list[Callable[[EngineNotice], None]]
@@ -114,18 +116,22 @@ class HostedEngine(ABC):
         """Delete the sessions of a tenant that were not used since a time, or for so long, and return what they were.
 
         Without *older_than*, those whose own time to live has ended: ``session.describe(ttl_s=…)`` says for how many seconds
-        after its last use one stays. One on which a request has a lease stays, too. With *dry_run*, as by default, they are only
-        returned. O(sessions), see ``list_sessions``.
+        after its last use one stays. Never the long-term memory, and none that a session which stays has mounted, unless their
+        own time has ended; nor one on which a request has a lease. With *dry_run*, as by default, they are only returned.
+        O(sessions), see ``list_sessions``.
         """
         self._check_open()
         now = self._clock()
         until = None if older_than is None else listing.before(older_than, now)
         facts = listing.listed(functools.partial(self._opened, tenant), [*self.sessions(tenant=tenant)])
-        free = (each for each in facts if not each.is_leased(now))
-        old = [each for each in free if (each.has_ended(now) if until is None else each.used < until)]
-        for each in () if dry_run else old:
+        if until is None:
+            found = [each for each in facts if each.has_ended(now)]
+        else:
+            found = listing.old(facts, until, self._config.memory.session)
+        ended = [each for each in found if not each.is_leased(now)]
+        for each in () if dry_run else ended:
             self.delete(each.id, tenant=tenant)
-        return old
+        return ended
 
     def erase_tenant(self, tenant: str) -> TenantReceipt:
         """Delete all sessions of a tenant, with all that is stored of them, and return a receipt. O(its sessions).

@@ -40,6 +40,7 @@ class SessionFacts:
     began: str
     used: str
     leased_until: str = ""  # where a request has a lease on it
+    mounts: tuple[str, ...] = ()  # the sessions whose pages it shows or reads
 
     def is_leased(self, now: datetime) -> bool:
         """Return whether a request is answered just now."""
@@ -126,7 +127,20 @@ def facts(core: Core) -> SessionFacts:
         began=next(_times(journal.read(0)), used),
         used=used,
         leased_until=state.lease[1] if state.lease[0] else "",
+        mounts=tuple(mount.session for mount in state.mounts.values()),
     )
+
+
+def old(known: Iterable[SessionFacts], until: str, memory: str) -> list[SessionFacts]:
+    """Return the sessions that were used last before *until*, but for the memory and what a later one mounts."""
+    by_id = {each.id: each for each in known}
+    needed = [memory, *(session for each in by_id.values() if each.used >= until for session in (each.id, *each.mounts))]
+    spared = set[str]()
+    while needed:
+        if (session := needed.pop()) not in spared:
+            spared.add(session)
+            needed += by_id[session].mounts if session in by_id else ()
+    return [each for each in by_id.values() if each.id not in spared]
 
 
 def _times(records: Iterable[Record]) -> Iterator[str]:

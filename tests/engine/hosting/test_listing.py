@@ -145,6 +145,25 @@ def test_old_sessions_are_pruned(engine: Engine, clock: Clock) -> None:
     assert [] == engine.prune(timedelta(days=4), dry_run=False)
 
 
+def test_what_others_need_is_not_pruned(engine: Engine, clock: Clock) -> None:
+    """The long-term memory stays, and what a session in use mounts, or what that mounts; their own time to live ends them."""
+    clock.now -= timedelta(days=300)
+    for name in ("memory", "project", "base", "pool"):
+        with engine.session(name) as session:
+            session.append(user("what all of them read"))
+    with engine.session("project") as project, engine.session("pool") as pool:
+        project.mount("base")
+        pool.mount("base")
+    clock.now += timedelta(days=300)
+    with engine.session("chat 9") as session:
+        session.mount("project")
+    assert ["pool"] == [each.id for each in engine.prune(timedelta(days=100), dry_run=False)]
+    with engine.session("base") as base:
+        base.describe(ttl_s=1)
+    clock.now += timedelta(days=1)
+    assert ["base"] == [each.id for each in engine.prune()]
+
+
 @pytest.mark.parametrize(
     "call",
     [
