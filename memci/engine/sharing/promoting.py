@@ -72,7 +72,7 @@ def _lines(page: Page, count: Callable[[str], int]) -> Iterator[str]:
             line = f"{node.message.speaker}: {text}"
             if text and room > 0:
                 tokens = count(line) + 1
-                yield line if tokens <= room else line[: max(len(line) * room // tokens, 1)]
+                yield line if tokens <= room else f"{line[: max(len(line) * room // tokens, 1)]}…"
                 room -= tokens
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 from memci.archive.contents.tree import Permission
 from memci.engine.reading.pages import shown_title
 from memci.engine.tools.recall_tools import Receipt, plain_index, shown_hit
-from memci.engine.tools.tree_tools import Edited, TreeToolbox
+from memci.engine.tools.tree_tools import EDITING, Edited, TreeToolbox
 from memci.errors import PermissionDeniedError
 
 if TYPE_CHECKING:
@@ -35,6 +35,10 @@ class SharedToolbox(TreeToolbox):
         """Make the tools of a *session*; see ``RecallToolbox``."""
         self._session = session
         super().__init__(opened, core, read_only=read_only)
+
+    def _permitted(self, *, asked: bool) -> tuple[str, ...]:
+        writes = any(mount.permission == Permission.READ_WRITE for mount in self._core.state.mounts.values())
+        return (*super()._permitted(asked=asked), *(EDITING if writes else ()))
 
     def _tool(self, function: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
         name, own, signature = function.__name__[1:], super()._tool(function), inspect.signature(function)

@@ -25,7 +25,7 @@ DESCRIPTION_CHARACTERS = 400  # of what a model says of a note or a directory, a
 _TOKEN_CHARACTERS = 32  # more than a token has in any text that says something
 
 _OPENING: Final = ("open_page", "close_page")
-_EDITING: Final = ("write_note", "group_pages", "move_page", "remove_page")
+EDITING: Final = ("write_note", "group_pages", "move_page", "remove_page")
 _UNCHANGED: Final = Tree().segments
 
 
@@ -41,7 +41,7 @@ def permitted(segments: Mapping[str, Segment]) -> tuple[str, ...]:
     """Return the tools of the page tree that some segment permits."""
     opens = any(allows(segment, "open") for segment in segments.values())
     edits = any(allows(segment, "write") for segment in segments.values())
-    return (*(_EDITING if edits else ()), *(_OPENING if opens else ()))
+    return (*(EDITING if edits else ()), *(_OPENING if opens else ()))
 
 
 def offered(segments: Mapping[str, Segment]) -> tuple[str, ...]:
@@ -75,13 +75,14 @@ class TreeToolbox(RecallToolbox):
     def tools(self) -> Mapping[str, Tool]:
         """The tools that are offered now, by name: those that recall, those of the application, those of the page tree."""
         chosen = self._chosen
-        if self._is_read_only or self._core is None:
-            names: Collection[str] = ()
-        else:
-            segments = dict(self._core.state.tree.segments)
-            names = offered(segments) if chosen is None else permitted(segments)
+        names = () if self._is_read_only or self._core is None else self._permitted(asked=chosen is not None)
         tools = {name: tool for name, tool in self.known.items() if name in self._tools or name in names}
         return MappingProxyType({name: tool for name, tool in tools.items() if chosen is None or name in chosen})
+
+    def _permitted(self, *, asked: bool) -> tuple[str, ...]:
+        """Return the tools of the page tree that may be had, or those that are offered unasked."""
+        segments = dict(self._core.state.tree.segments)
+        return permitted(segments) if asked else offered(segments)
 
     @property
     def known(self) -> Mapping[str, Tool]:

@@ -262,8 +262,7 @@ def test_segments_that_no_model_reads(project: Session, agent: Session) -> None:
     agent.mount(project, permission="read_write")
     assert "armalade" not in shown(agent.window())
     assert "armalade" not in str(call(agent, "search_pages", query="marmalade"))
-    agent.add_segment("facts", permission="read_write")  # so that there are tools that edit
-    for tool in ("recall_page", "open_page", "read_page", "remove_page"):
+    for tool in ("recall_page", "read_page", "remove_page"):
         with pytest.raises(PageNotFoundError):
             call(agent, tool, index=f"project/{index}")
     with pytest.raises(PageNotFoundError):
