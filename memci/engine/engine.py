@@ -39,10 +39,12 @@ from memci.engine.view.planner import Planner
 from memci.errors import (
     ArgumentError,
     ConfigError,
+    EncryptionError,
     MemciError,
     PageNotFoundError,
     PermissionDeniedError,
     SessionClosedError,
+    StoreError,
     shown,
 )
 from memci.messages.tokens.counter import TokenCounter, checked_counter, get_counter
@@ -154,6 +156,7 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
             raise ArgumentError(argument="clock", value=clock, wanted="a function that returns the time, in UTC")
         self._clock = clock
         self._quotas = Quotas(self._store)
+        self._checked_keys = set[str]()  # tenants whose sessions are encrypted, or not, as those of this engine
         self._lock = threading.Lock()  # protects the handles and whether the engine is closed
         self._open = OpenCores(self._load, self._config.open_sessions.max_bytes)
         self._worker = Worker(self._next_step)
@@ -262,10 +265,10 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
         """Erase a page as ``Session.erase`` does, and with *forks* in all forks that took it over, and wherever copies went.
 
         Copies are what sessions that mount this one showed or recalled, notes that it was promoted to, notes of a handoff that
-        say something of it, and copies of those. Returns a receipt for each session that it was erased in. With *forks* all
-        sessions of the tenant are looked at, for the forks of a fork that was deleted: one record of each, and all of those that
-        come from the same session. After ``UnavailableError``, which comes before anything is done elsewhere, erase again.
-        ``ErasureError`` has the receipts where it was erased in the session, and could not be in some others.
+        say something of it, and copies of those, out of view too, and where sessions in between were deleted. Returns a receipt
+        for each session that it was erased in. With *forks* all sessions of the tenant are read: O(what they hold). After
+        ``UnavailableError``, which comes before anything is done elsewhere, erase again. ``ErasureError`` has the receipts where
+        it was erased in the session, and could not be in some others.
         """
         key = self._check("erase", session_id, tenant)
         with self._handle(key) as session:
@@ -278,7 +281,7 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
                 return session.erase(page) if session.seq else None
             return None
 
-        return erase_everywhere(self._store, key.tenant, erased, functools.partial(self._opened, tenant), receipt)
+        return erase_everywhere(self._store, key.tenant, erased, receipt)
 
     def delete(self, session_id: str, *, tenant: str | None = None) -> DeletionReceipt:
         """Remove all that is stored of a session, if there is one: journal, page files, snapshots, index. It closes handles.
@@ -368,6 +371,8 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
         )
         try:
             core.load(kept)
+            if not core.state.seq:
+                self._check_key(key)
             if given is None and core.state.configured:
                 in_force = self._config.with_policy(core.state.config)
                 core.use(in_force, self._counter_of(in_force))
@@ -375,6 +380,21 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
             opened.close()
             raise
         return core
+
+    def _check_key(self, key: SessionKey) -> None:
+        """Raise ``EncryptionError`` where a new session would have another key than others of its tenant, or none."""
+        if key.tenant in self._checked_keys:
+            return
+        other = next((each for each in self._store.sessions(key.tenant) if each != key.session_id), None)
+        if other is not None:
+            try:
+                with closing(BlobSession(self._store.open(key.tenant, other, read_only=True), other)) as opened:
+                    next(iter(opened.journal.read(0, 1)), None)
+            except EncryptionError:
+                raise
+            except StoreError:  # whoever opens that one is told
+                return
+        self._checked_keys.add(key.tenant)
 
     def _counter_of(self, config: Config) -> TokenCounter:
         return self._counter if config.counter == self._config.counter else get_counter(config.counter)

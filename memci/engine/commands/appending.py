@@ -140,7 +140,7 @@ def set_system(core: Core, values: Sequence[object]) -> None:
             text = f"message {number} has the role {shown(message.role)}: the system part holds system and developer messages"
             raise InvalidMessageError(text, path="role")
     if is_system(core, (each.value for each in taken)):
-        if core.store.journal.head() != core.state.seq:  # others may have replaced it
+        if not core.is_current():  # others may have replaced it
             raise core.conflict()
         return
     first = core.state.next_number[SYSTEM]

@@ -16,15 +16,13 @@ from memci.archive.stores.names import SessionKey
 from memci.engine.core import indexing
 from memci.engine.core.configuring import configuration, configured
 from memci.engine.core.facts import facts_of, made_facts, placed
-from memci.engine.core.indexing import mark_of
 from memci.engine.core.kept_state import KeptState, Prepared
 from memci.engine.core.monitor import Conflict, Monitor, logger
 from memci.engine.core.quotas import Quotas
-from memci.engine.history import blocks, events, state_codec
+from memci.engine.history import blocks, events, page_codec, state_codec
 from memci.engine.history.apply import apply
 from memci.engine.history.blocks import STUB_CHARACTERS
 from memci.engine.history.events import AT_THE_END, Event, PageErased, SessionConfigured, WindowSettled, from_record, to_record
-from memci.engine.history.page_codec import encoded
 from memci.engine.history.state import State
 from memci.engine.history.tree_events import SegmentAdded
 from memci.engine.settings.config import Config, choice
@@ -138,7 +136,7 @@ class Core:
     def mark(self) -> str:
         """What marks the state's last event; see ``KeptState``."""
         if self._newest:
-            self._mark, self._newest = mark_of(self._newest), b""
+            self._mark, self._newest = indexing.mark_of(self._newest), b""
         return self._mark
 
     def _take_over(self, kept: KeptState) -> None:
@@ -266,9 +264,12 @@ class Core:
 
     def commit_alone(self, events: Sequence[Event]) -> None:
         """Write events that no settings concern; see ``commit``."""
-        known, records = self.state.seq, list(map(to_record, events))
+        known, records, journal = self.state.seq, list(map(to_record, events)), self.store.journal
         try:
-            self.quotas.append(self.key.tenant, self.config.limits, self.store.journal, known, records)
+            if known and self.config.limits.tenant_bytes is None:
+                journal.append(known, records)
+            else:
+                self.quotas.append(self.key.tenant, self.config.limits, journal, known, records)
         except UnavailableError as error:
             self.lost |= not isinstance(error, LockedError)
             raise
@@ -374,7 +375,7 @@ class Core:
         """Take over a kept state with what was written since, where it was made of this journal and no snapshot is nearer."""
         most = 2 * self.config.snapshot_every
         records = list(islice(self.store.journal.read(kept.state.seq - 1), 1 + most))
-        if not 0 < len(records) <= most or mark_of(records[0].body) != kept.mark:  # none where the session was deleted
+        if not 0 < len(records) <= most or indexing.mark_of(records[0].body) != kept.mark:  # none where the session was deleted
             return False
         erased_seq = kept.state.erased_seq
         self._take_over(kept)
@@ -392,7 +393,7 @@ class Core:
         """Keep the state as a snapshot; a failure is logged: snapshots only make loading faster. O(visible)."""
         self.last_snapshot = self.state.seq
         try:
-            body = encoded(lambda written: {"mark": self.mark, "state": state_codec.to_mapping(self.state, written)})
+            body = page_codec.encoded(lambda written: {"mark": self.mark, "state": state_codec.to_mapping(self.state, written)})
             self.store.snapshots.put(self.state.seq, body)
             if any(record.kind == PageErased.kind for record in self.store.journal.read(self.state.seq)):
                 self.store.snapshots.clear()  # another process erased meanwhile, and may have cleared them before this one came
@@ -470,7 +471,7 @@ class Core:
         if found is not None:
             seq, value = found[0], codec.decode(found[1])
             records = journal.read(seq - 1, until)
-            marked = next((mark_of(record.body) for record in records), "")
+            marked = next((indexing.mark_of(record.body) for record in records), "")
             if seq >= self.state.erased_seq and (value["state"]["v"], value["mark"]) == (state_codec.VERSION, marked):
                 return KeptState(state_codec.from_mapping(value["state"]), value["mark"], seq), records
         return KeptState(State(session=self.session_id, config=Config.from_mapping(self.policy))), journal.read(0, until)

@@ -1,78 +1,111 @@
 """Erasing a page in all sessions of a tenant that have something of it: forks, those that show it, notes made of it."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from typing import TypeAlias
 
 import attrs
 
+from memci.archive.contents.tree import Origin
 from memci.archive.stores.contract import Journal, Store
 from memci.chapters.address import among, is_foreign
-from memci.engine.core.core import Core
 from memci.engine.erasure.erasing import Receipt
 from memci.engine.erasure.redaction import begins
 from memci.engine.history.events import Forked, SessionConfigured, from_record
-from memci.engine.history.shared_events import HandedOver, MountNoted, PagePromoted
+from memci.engine.history.shared_events import HandedOver, PagePromoted, SessionMounted
+from memci.engine.history.tree_events import NoteWritten
 from memci.errors import ErasureError, MemciError, StoreError, shown
 from memci.messages import codec
 
 Erase: TypeAlias = Callable[[str, str], Receipt | None]
-Opened: TypeAlias = Callable[[str], AbstractContextManager[Core]]
+Place: TypeAlias = tuple[str, str]  # a session, and a page of it
 
 
-def erase_everywhere(store: Store, tenant: str, erase: Erase, opened: Opened, first: Receipt) -> tuple[Receipt, ...]:
+def erase_everywhere(store: Store, tenant: str, erase: Erase, first: Receipt) -> tuple[Receipt, ...]:
     """Erase a page, which was erased in its session, in all forks that took it over, and wherever copies of it went.
 
-    What cannot be done in one session does not keep the others. O(the tenant's sessions) for each session that had it for itself,
-    each opened for its first record, and O(history) of those that come from the same session. *erase* does it in one, and
-    returns the receipt, or ``None`` where nothing of it is there; *first*, of the session that it was erased in, is returned
-    first.
+    What cannot be done in one session does not keep the others. O(what all sessions of the tenant hold), each read once, and
+    those that come from the same session once more for each that had it for itself. *erase* does it in one, and returns the
+    receipt, or ``None`` where nothing of it is there; *first*, of the session that it was erased in, is returned first.
     """
     receipts, failed = {(first.session, first.page): first}, dict[str, MemciError]()
+    traces = _traces(store, tenant, failed)
     todo = deque([first])
     while todo:
         for each in _erase_in_forks(store, tenant, erase, todo.popleft(), failed):
             receipts[each.session, each.page] = each
-            with opened(each.session) as core:
-                found = _receivers(core, each.page)
-            for session, known in found.items():
+            for place in _copies(traces, [(session, each.page) for session in (each.session, *each.forks)]):
                 try:
-                    with opened(session) as core:
-                        copies = known.union(_made_of(core, each.session, each.page))
-                    for page in sorted(copies):
-                        if (session, page) not in receipts and (made := erase(session, page)) is not None:
-                            receipts[session, page] = made
-                            todo.append(made)
+                    if place not in receipts and (made := erase(*place)) is not None:
+                        receipts[place] = made
+                        todo.append(made)
                 except MemciError as error:
-                    failed[session] = error
+                    failed[place[0]] = error
     if failed:
         raise ErasureError(first.page, [*receipts.values()], failed)
     return tuple(receipts.values())
 
 
-def _receivers(core: Core, page: str) -> dict[str, set[str]]:
-    """Return which sessions may have copies of a page of this one, with the indexes that are known of these. O(history)."""
-    if is_foreign(page):
-        return {}  # nobody passes on what is another session's
-    found: dict[str, set[str]] = {core.config.memory.session: set()}
-    for record in core.store.journal.read():
-        if record.kind not in (MountNoted.kind, PagePromoted.kind, HandedOver.kind):
+@attrs.define
+class _Trace:
+    """Where what a session holds of others came from, and where its own went."""
+
+    notes: list[tuple[str, Origin]] = attrs.field(factory=list)  # that were made of another session's pages, out of view too
+    mounts: dict[str, set[str]] = attrs.field(factory=dict)  # names by session
+    passed_on: list[tuple[str, Place]] = attrs.field(factory=list)  # a page, empty for any, and the note that was made of it
+
+    @classmethod
+    def of(cls, journal: Journal) -> "_Trace":
+        """Read it. O(history)."""
+        found = cls()
+        for record in journal.read():
+            if record.kind not in _PASSING:
+                continue
+            match from_record(record):
+                case NoteWritten(page=index, origin=dict(origin)):
+                    found.notes.append((index, Origin(**origin)))
+                case SessionMounted(name=name, session=session):
+                    found.mounts.setdefault(session, set()).add(name)
+                case PagePromoted(page=page, session=session, note=note):
+                    found.passed_on.append((page, (session, note)))
+                case HandedOver(session=session, page=note):
+                    found.passed_on.append(("", (session, note)))
+        return found
+
+    def copies_of(self, session: str, page: str) -> Iterator[str]:
+        """Yield the pages that may hold something of another session's page."""
+        yield from (index for index, origin in self.notes if origin.session == session and among(page, origin.pages))
+        yield from (f"{name}/{page}" for name in sorted(self.mounts.get(session, ())))
+
+
+_PASSING = tuple(event.kind for event in (NoteWritten, SessionMounted, PagePromoted, HandedOver))
+
+
+def _traces(store: Store, tenant: str, failed: dict[str, MemciError]) -> dict[str, _Trace]:
+    """Return the traces of all sessions of a tenant. O(what they hold)."""
+    traces = dict[str, _Trace]()
+    for session in store.sessions(tenant):
+        try:
+            with closing(store.open(tenant, session, read_only=True)) as opened:
+                traces[session] = _Trace.of(opened.journal)
+        except MemciError as error:
+            failed[session] = error
+    return traces
+
+
+def _copies(traces: Mapping[str, _Trace], sources: Iterable[Place]) -> list[Place]:
+    """Return where copies of pages may be, through sessions too that were deleted in between."""
+    todo, met, found = [*sources], set[Place](), dict[Place, None]()
+    while todo:
+        place = session, page = todo.pop()
+        if place in met or is_foreign(page):  # nobody passes on what is another session's
             continue
-        event = from_record(record)
-        assert isinstance(event, MountNoted | PagePromoted | HandedOver), record.kind
-        known = found.setdefault(event.session, set())
-        if isinstance(event, MountNoted):
-            known.add(f"{event.name}/{page}")
-        elif isinstance(event, PagePromoted) and event.page == page:
-            known.add(event.note)
-    return found
-
-
-def _made_of(core: Core, session: str, page: str) -> list[str]:
-    """Return the notes that were made of a page of another session. O(notes)."""
-    made = [(node.index, node.origin) for node in core.state.tree if node.origin is not None]
-    return [index for index, origin in made if origin.session == session and among(page, origin.pages)]
+        met.add(place)
+        found |= dict.fromkeys((other, copy) for other, trace in traces.items() for copy in trace.copies_of(session, page))
+        passed_on = traces[session].passed_on if session in traces else []
+        todo += [note for of_page, note in passed_on if of_page in ("", page) and note[0] not in traces]
+    return [*found]
 
 
 def _erase_in_forks(store: Store, tenant: str, erase: Erase, first: Receipt, failed: dict[str, MemciError]) -> Iterator[Receipt]:

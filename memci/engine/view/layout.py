@@ -285,7 +285,7 @@ def lay_out_least(state: State, settled: WindowSettled | None) -> Layout:
 
 def _asked(state: State, settled: WindowSettled | None) -> tuple[bool, list[Mount], bool, list[int], dict[str, list[int]]]:
     """Return what decides which messages a window shows, and how."""
-    mounts = _shown_mounts(state, settled)
+    mounts = _shown_mounts(state, settled) if state.mounts else []
     if settled is None:
         return True, mounts, False, [], {}
     return settled.contents, mounts, settled.reads, settled.stubs, settled.excerpts

@@ -125,6 +125,20 @@ def test_a_plain_session_is_not_taken_for_an_encrypted_one() -> None:
         engine.session("chat")
 
 
+@pytest.mark.parametrize("wrong", [None, settings("env:OTHER_KEY")], ids=["without a key", "another key"])
+def test_a_new_session_beside_encrypted_ones(wrong: dict[str, Any] | None) -> None:
+    """A worker that was started without the key, or with another one, begins no session of the tenant, and writes nothing."""
+    store = MemoryStore()
+    with Engine(store, SETTINGS) as engine, engine.session("chat") as session:
+        session.append(user("hello"))
+    with Engine(store, wrong) as engine:
+        for _ in range(2):
+            with pytest.raises(EncryptionError):
+                engine.session("new")
+        engine.session("new", tenant="other").append(user("of somebody else"))
+    assert ["chat"] == list(store.sessions("default"))
+
+
 def test_an_erasure_is_one(tmp_path: Path) -> None:
     """What is erased of an encrypted session is erased: the page says so, and the rest is as it was."""
     with Engine(f"file:{tmp_path}", SETTINGS) as engine:

@@ -241,6 +241,7 @@ def full_state() -> State:
         seq=12,
         text="[contents of project]",
         tokens=9,
+        noted=11,
     )
     state.slots = Slots(texts=texts, block=slots_block(texts, state.wire), tokens=31)
     state.archive.replace([directory(1, 6), entry(7), attrs.evolve(entry(8), detail=Detail.BARE)])

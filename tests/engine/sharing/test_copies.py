@@ -151,6 +151,63 @@ def test_erasing_reaches_all_copies(tmp_path: Path) -> None:
     assert [] == left(tmp_path)
 
 
+def hand_over_and_go_back(engine: Engine, sender: Session) -> None:
+    with engine.session("worker") as worker:
+        worker.append(user("ready"))
+        before = worker.checkpoint("before").id
+        sender.handoff(worker)
+        engine.fork("worker", "twin").close()
+        worker.restore_checkpoint(before)
+        worker.append(user("go on"))
+
+
+def recall_in_a_fork(engine: Engine, sender: Session) -> None:
+    with engine.session("worker") as worker:
+        worker.append(user("ready"))
+        worker.mount(sender)
+        worker.recall("project/usr-1")
+    engine.fork("worker", "twin").close()
+    engine.delete("worker")
+
+
+def promote_from_a_fork(engine: Engine, sender: Session) -> None:
+    with engine.fork(sender.id, "twin") as twin:
+        twin.promote("usr-1", "Birds")
+    engine.delete("twin")
+
+
+def recall_from_the_memory(engine: Engine, sender: Session) -> None:
+    sender.promote("usr-1", "Birds")
+    with engine.session("worker") as worker:
+        worker.append(user("ready"))
+        worker.mount("memory")
+        worker.recall("memory/note-1")
+    engine.delete("memory")
+
+
+def hand_over_and_promote(engine: Engine, sender: Session) -> None:
+    with engine.session("worker") as worker:
+        sender.handoff(worker)
+        worker.promote("note-1", "Birds")
+    engine.delete("worker")
+
+
+@pytest.mark.parametrize(
+    "pass_on", [hand_over_and_go_back, recall_in_a_fork, promote_from_a_fork, recall_from_the_memory, hand_over_and_promote]
+)
+def test_copies_beyond_a_deleted_session(tmp_path: Path, pass_on: Callable[[Engine, Session], None]) -> None:
+    """A copy that went on from a session which was deleted since, or that a checkpoint took out of view, is found and erased."""
+    with opened(tmp_path) as engine, spoken(engine) as sender:
+        pass_on(engine, sender)
+        assert left(tmp_path)
+        engine.erase("project", "usr-1", forks=True)
+        for name in engine.sessions():
+            with engine.session(name) as session:
+                assert () == session.verify().problems
+                assert WORD not in session.window().to_json().decode()
+    assert [] == left(tmp_path)
+
+
 def test_a_copy_of_other_pages_stays(tmp_path: Path) -> None:
     """A note that says nothing of the page is not touched."""
     with opened(tmp_path) as engine, spoken(engine) as sender:
