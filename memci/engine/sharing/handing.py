@@ -121,8 +121,10 @@ def find(core: Core, sender: str, key: str) -> Node | None:
 
 
 def receive(core: Core, handoff: Handoff) -> str:
-    """Take a handoff in as a note, and return its index."""
+    """Take a handoff in as a note, and return its index, or that of the note which somebody else wrote for its key meanwhile."""
     made, text = handoff.origin, handoff.text
+    if (known := find(core, made.session, made.key)) is not None:
+        return known.index
     told = f"from event {made.seq} of session {made.session!r}, checkpoint {made.checkpoint}"[:500]
     try:
         return notes.write_note(core, _name(made.session), told, text, None, by="application", origin=made)

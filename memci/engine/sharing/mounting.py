@@ -23,6 +23,7 @@ DEFAULT_SHARE: Final = 0.1  # of the configured budget, that a mounted contents 
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.:@+-]{0,63}")
 _HEAD = re.compile(r"^\[(?=[a-z])", re.MULTILINE)  # the index that an entry begins with
+_HEAD_IN_JSON = re.compile(r'(?<=")\[(?=[a-z])|(?<=\\n)\[(?=[a-z])')
 _LINE_TOKENS = 24  # of the entry of a page that stands in the other session's window
 _FRAME_TOKENS = 70  # of what frames the entries
 
@@ -64,6 +65,11 @@ def checked_only(core: Core, only: object) -> str:
     if only is None or (isinstance(only, str) and only in known):
         return only or ""
     raise ArgumentError(argument="only", value=only, wanted=f"a segment of the session: {', '.join(known)}")
+
+
+def addressed(text: str, name: str) -> str:
+    """Return messages as JSON, which list a mounted session's pages, with the addresses that these have here."""
+    return _HEAD_IN_JSON.sub(f"[{name}/", text)
 
 
 def _is_shared(core: Core, segment: str) -> bool:

@@ -27,6 +27,7 @@ from memci.engine.sharing.handing import PARTS, checked_parts, room
 from memci.engine.tree import notes
 from memci.engine.tree.session import TreeSession
 from memci.errors import ArgumentError, MemciError, PageEvictedError, PageNotFoundError, StoreError
+from memci.messages import codec
 
 if TYPE_CHECKING:
     from memci.engine.tools.tree_tools import TreeToolbox
@@ -283,13 +284,14 @@ class SharingSession(ReadSession, TreeSession):
         for name, mount in self.mounts().items():
             if mount.permission == Permission.SYSTEM_MANAGED:
                 continue
-            with self._sibling(SessionKey(self._core.key.tenant, mount.session)) as there:
-                try:
+            try:
+                with self._sibling(SessionKey(self._core.key.tenant, mount.session)) as there:
                     there._run(partial(mounting.check, name=name, mount=mount))
-                except PageNotFoundError:
-                    continue
-                hits = there.search(query, limit, include_visible=True, since=since or None, until=until or None)
-                listed = [hit for hit in hits if there._run(partial(mounting.shows, mount=mount, index=hit.index))]
+                    hits = there.search(query, limit, include_visible=True, since=since or None, until=until or None)
+                    listed = [hit for hit in hits if there._run(partial(mounting.shows, mount=mount, index=hit.index))]
+            except (StoreError, PageNotFoundError) as error:  # it keeps nobody from finding what is elsewhere
+                logger(self._core.key).warning("session %r: mount %r is not searched: %s", self._core.session_id, name, error)
+                continue
             here = f"{name}/"
             found.append(
                 [attrs.evolve(hit, session=mount.session, index=here + hit.index, entry=here + hit.entry) for hit in listed]
@@ -304,7 +306,15 @@ class SharingSession(ReadSession, TreeSession):
             assert there is not None
             index = f"{own}/{position}" if position else own
             read: dict[str, Any] = there.toolbox.call("read_page", {"index": index, "start": start, "limit": limit})
-        return read
+        text = mounting.addressed(read["text"], name) if pages.is_list(own) else read["text"]
+        return {**read, "index": address, "text": text}
+
+    def _pictures_mounted(self, address: str, reading: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the pictures of what ``read_page`` answered for a page of a mounted session."""
+        name, _, rest = address.partition("/")
+        with self._owner(f"{name}/{rest.partition('/')[0]}") as (there, *_):
+            assert there is not None
+            return there.toolbox.pictures("read_page", codec.encode({**reading, "index": rest}).decode())
 
     def _recalled(self, index: str | int) -> Page | None:
         """Recall a page of a mounted session; ``None`` where the index is one of this session."""
@@ -316,7 +326,7 @@ class SharingSession(ReadSession, TreeSession):
             if there.facts(own).state is PageState.EVICTED:
                 raise PageEvictedError(str(index))
             if pages.is_list(page.index):
-                wanted = "one page of a mounted session, or read the list with page()"
+                wanted = "one page of a mounted session: a list of its pages is read (read_page, or page())"
                 raise ArgumentError(argument="index", value=index, wanted=wanted)
             recalled = self._run(lambda core: mounting.recall(core, page))
             if own in there._erased_since(seq):

@@ -11,6 +11,7 @@ from memci.engine.reading.pages import shown_title
 from memci.engine.tools.recall_tools import Receipt, plain_index, shown_hit
 from memci.engine.tools.tree_tools import EDITING, Edited, TreeToolbox
 from memci.errors import PermissionDeniedError
+from memci.messages import codec
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -35,6 +36,13 @@ class SharedToolbox(TreeToolbox):
         """Make the tools of a *session*; see ``RecallToolbox``."""
         self._session = session
         super().__init__(opened, core, read_only=read_only)
+
+    def pictures(self, tool: str, text: str) -> list[dict[str, Any]]:
+        """Return the pictures of what was read, of a mounted session too; see ``RecallToolbox``."""
+        reading = codec.decode(text.encode()) if tool == "read_page" and self._core.state.mounts else {}
+        if str(reading.get("index")).partition("/")[0] in self._core.state.mounts:
+            return self._session._pictures_mounted(reading["index"], reading)
+        return super().pictures(tool, text)
 
     def _permitted(self, *, asked: bool) -> tuple[str, ...]:
         writes = any(mount.permission == Permission.READ_WRITE for mount in self._core.state.mounts.values())
@@ -88,7 +96,7 @@ def _recall(session: "SharingSession", given: _Arguments) -> Receipt:
 
 
 def _read(session: "SharingSession", given: _Arguments) -> Any:  # noqa: ANN401 (what the tool answers)
-    return {**session._read_mounted(given["index"], given.get("start", 0), given.get("limit", 4_000)), "index": given["index"]}
+    return session._read_mounted(given["index"], given.get("start", 0), given.get("limit", 4_000))
 
 
 def _write(session: "SharingSession", given: _Arguments) -> Edited:

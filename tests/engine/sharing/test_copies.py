@@ -103,6 +103,25 @@ def test_a_key_that_is_none(key: object) -> None:
         assert ["project"] == list(engine.sessions())
 
 
+def test_a_handoff_that_another_worker_makes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two workers that hand over with the same key at the same time write one note."""
+    with opened(tmp_path) as engine, opened(tmp_path) as other, spoken(engine):
+        receive = handing.receive
+
+        def receive_late(core: Core, made: handing.Handoff) -> str:
+            with monkeypatch.context() as patched:
+                patched.setattr(handing, "receive", receive)
+                with other.session("project") as again:
+                    again.handoff("worker", key="task 7")
+            return receive(core, made)
+
+        monkeypatch.setattr(handing, "receive", receive_late)
+        with engine.session("project") as sender:
+            assert "note-1" == sender.handoff("worker", key="task 7")
+        with engine.session("worker") as receiver:
+            assert ["note-1"] == [note.index for note in receiver.notes()]
+
+
 def test_each_copy_tells_where_it_is_from(tmp_path: Path) -> None:
     """A handoff, a promoted page, what another session wrote here and a page that was recalled: after opening again too."""
     with opened(tmp_path) as engine, spoken(engine) as sender, engine.session("worker") as worker:

@@ -1,5 +1,6 @@
 """Mounting: what is shown of another session, what may be read and written there, and that nothing else gets across."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -314,6 +315,39 @@ def test_the_models_tools_reach_it(project: Session, agent: Session) -> None:
         {"id": "a", "type": "function", "function": {"name": "recall_page", "arguments": '{"index": "project/usr-99"}'}}
     )
     assert "PageNotFoundError" in answer["content"]
+
+
+def test_what_a_list_says_is_of_the_mount(engine: Engine, agent: Session) -> None:
+    """A list of a mounted session's pages names them as they are named here, and their pictures come with them."""
+    with engine.session("album") as album:
+        picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA", "detail": "low"}}
+        album.append({"role": "user", "content": [{"type": "text", "text": "[usr-9] look"}, picture]})
+        talk(album, 2, first=2)
+        agent.mount(album)
+    for index in ("album/usr-0", "album/usr-1..3"):
+        text = call(agent, "read_page", index=index)["text"]
+        assert 3 == text.count("[album/usr-")
+        assert "\\n[usr-" not in text
+    read = call(agent, "read_page", index="album/usr-1")
+    assert "[usr-9] look" in read["text"]
+    assert [picture] == agent.toolbox.pictures("read_page", json.dumps(read))
+    assert [] == agent.toolbox.pictures("read_page", json.dumps(call(agent, "read_page", index="usr-1")))
+
+
+def test_a_mount_that_cannot_be_read_ends_no_search(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What is elsewhere is found, and the log says what was not searched."""
+    with Engine(f"file:{tmp_path}", config_of(budget=BUDGET)) as engine, engine.session("agent") as agent:
+        for name in ("sound", "damaged"):
+            with engine.session(name) as session:
+                talk(session, 2)
+                agent.mount(session)
+        talk(agent, 2)
+    (journal,) = (tmp_path / "default" / "damaged").rglob("journal.jsonl")
+    journal.write_bytes(b"\0" * 40 + journal.read_bytes()[40:])
+    with Engine(f"file:{tmp_path}", config_of(budget=BUDGET)) as engine, engine.session("agent") as agent:
+        assert {"sound"} == {hit.session for hits in agent.search_mounts("ask1x3") for hit in hits}
+        assert call(agent, "search_pages", query="ask1x3")
+    assert "damaged" in caplog.text
 
 
 def test_nothing_is_written_where_it_is_not_permitted(project: Session, agent: Session) -> None:
