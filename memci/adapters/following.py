@@ -1,0 +1,70 @@
+"""What adapters share: a session follows the list that a framework keeps, gives back its own objects, and answers its tools."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+from memci.engine.session import Session
+from memci.engine.tools.recall_tools import answer
+from memci.errors import ConfigError
+from memci.messages.codec import digest
+
+_Own = TypeVar("_Own")
+
+Message = dict[str, Any]
+
+
+def check_format(session: Session, wanted: str) -> None:
+    """Raise ``ConfigError`` where a session's messages are in another wire format."""
+    if session.config.format != wanted:
+        message = f"the session's messages are in the format {session.config.format}: this adapter needs format: {wanted}"
+        raise ConfigError(message, path="format")
+
+
+class Followed:
+    """A session that follows the list of messages of one run: the *whole* conversation, or what the run adds to it."""
+
+    def __init__(self, session: Session, *, whole: bool) -> None:
+        self._session = session
+        self._whole = whole
+        self._taken: list[tuple[bytes, str]] = []  # of a list that goes on: the digest of each, and its address
+        self._longest = 0
+
+    def take(self, system: Sequence[Message], messages: Sequence[Message]) -> None:
+        """Bring the session to what the list says: what is new comes in, and what is another message goes back first.
+
+        A list that got shorter is not taken: a run that broke off may tell less than was known. O(messages).
+        """
+        if len(messages) < self._longest:
+            return
+        self._longest = len(messages)
+        if self._whole:
+            self._session.sync([*system, *messages])
+            return
+        if system:
+            self._session.set_system(system)
+        digests = [*map(digest, messages)]
+        known = next((place for place, (each, _) in enumerate(self._taken) if each != digests[place]), len(self._taken))
+        if known < len(self._taken):
+            self._session.rewind(self._taken[known][1])
+        entries = self._session.extend(messages[known:])
+        self._taken[known:] = [(each, entry.address) for each, entry in zip(digests[known:], entries, strict=True)]
+
+
+def matched(window: Sequence[Message], given: Iterable[tuple[Message, _Own]]) -> list[tuple[Message, _Own | None]]:
+    """Return each message of a window with the object that it was made of; ``None`` for what memci wrote, or shows in part.
+
+    *given* are messages of the conversation, each with its object. Of those that say the same, the newest are meant, as a window
+    shows the end of a conversation word for word.
+    """
+    objects = defaultdict[bytes, list[_Own]](list)
+    for message, own in given:
+        objects[digest(message)].append(own)
+    found = [(message, objects[key].pop() if objects.get(key := digest(message)) else None) for message in reversed(window)]
+    return found[::-1]
+
+
+def answered(session: Session, name: str, arguments: object) -> tuple[str, list[Message]]:
+    """Carry out a call of one of a session's tools; return what the model reads, and the pictures of a page, as content parts."""
+    text, failed = answer(session.toolbox.call, name, arguments)
+    return text, [] if failed else session.toolbox.pictures(name, text)
