@@ -234,7 +234,8 @@ def test_a_tool_that_is_called_wrongly(engine: memci.Engine) -> None:
 
     def model(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
         results.append(messages[-1].parts[-1])
-        return ModelResponse(parts=[next(calls, TextPart("I see."))])
+        found: Any = next(calls, TextPart("I see."))
+        return ModelResponse(parts=[found])
 
     with engine.session("chat") as session:
         session.append({"role": "user", "content": [{"type": "text", "text": "Look."}, picture]})
