@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from memci.engine.session import Session
-from memci.engine.tools.recall_tools import answer
+from memci.engine.tools.recall_tools import answer, read_arguments
 from memci.errors import ConfigError
 from memci.messages.codec import digest
 
@@ -65,6 +65,9 @@ def matched(window: Sequence[Message], given: Iterable[tuple[Message, _Own]]) ->
 
 
 def answered(session: Session, name: str, arguments: object) -> tuple[str, list[Message]]:
-    """Carry out a call of one of a session's tools; return what the model reads, and the pictures of a page, as content parts."""
-    text, failed = answer(session.toolbox.call, name, arguments)
+    """Carry out a call of one of a session's tools; return what the model reads, and the pictures of a page, as content parts.
+
+    *arguments* are a dict, or JSON as the model wrote it.
+    """
+    text, failed = answer(session.toolbox.call, name, read_arguments(arguments))
     return text, [] if failed else session.toolbox.pictures(name, text)

@@ -117,7 +117,7 @@ def _entries(core: Core, number: int, position: int) -> Iterator[Entry]:
 
 def _pages(core: Core, number: int) -> Iterator[Page]:
     """Yield the pages up to a number, newest first: those in view, then archived ones, read when they are asked for."""
-    first = number + 1
+    first = min(number + 1, core.state.next_number[USER])
     for page in reversed([*core.state.active.pages()]):
         first = min(first, page_number(page.index))
         if page_number(page.index) <= number:

@@ -128,7 +128,7 @@ class RecallToolbox(Toolbox):
         """
         match call := codec.dumped(call):
             case {"id": str(identity), "function": Mapping() as function}:
-                text, _ = answer(self.call, function.get("name"), _arguments(function.get("arguments")))
+                text, _ = answer(self.call, function.get("name"), read_arguments(function.get("arguments")))
                 return {"role": "tool", "tool_call_id": identity, "content": text}
             case {"id": str(identity), "type": "tool_use", **given}:
                 content, failed = self._content(given.get("name"), given.get("input"), "anthropic")
@@ -136,7 +136,7 @@ class RecallToolbox(Toolbox):
                 block = {"type": "tool_result", "tool_use_id": identity, "content": content, **error}
                 return {"role": "user", "content": [block]}
             case {"call_id": str(identity), "type": "function_call", **given}:
-                output, _ = self._content(given.get("name"), _arguments(given.get("arguments")), "responses")
+                output, _ = self._content(given.get("name"), read_arguments(given.get("arguments")), "responses")
                 return {"type": "function_call_output", "call_id": identity, "output": output}
         found = "" if isinstance(call, Mapping) else f", not a {type(call).__name__}"
         kinds = "one of OpenAI's tool_calls, a function_call item, or a tool_use block"
@@ -368,7 +368,8 @@ def answer(call: Callable[[Any, Mapping[str, object]], Any], name: object, argum
     return codec.encode({"error": {"kind": kind, "message": message}}).decode(), True
 
 
-def _arguments(text: object) -> object:
+def read_arguments(text: object) -> object:
+    """Return the arguments that a model wrote as JSON; ``None`` where it is none, and what is no text as it is."""
     if not isinstance(text, str):
         return text
     try:

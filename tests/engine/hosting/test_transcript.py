@@ -142,6 +142,15 @@ def regenerated() -> Session:
     return session
 
 
+def test_a_session_without_messages_in_view() -> None:
+    """A new one has an empty transcript, one whose messages were all taken back too, whatever it had before."""
+    session = open_session()
+    assert [] == session.transcript()
+    talk(session, 3)
+    session.rewind("usr-1/1")
+    assert [] == session.transcript(5)
+
+
 def test_variants_of_an_answer() -> None:
     """Each message that came after the same one is a variant, oldest first; one alone has only itself."""
     session = regenerated()
