@@ -7,8 +7,9 @@ is in a span or a metric.
 """
 
 import functools
+import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from opentelemetry import metrics, trace
@@ -32,11 +33,12 @@ from memci.engine.engine import Engine
 from memci.engine.hosting.syncing import Synced
 from memci.engine.reading.caching import CacheReport
 from memci.engine.session import Session
+from memci.messages.codec import dumped
 from memci.version import VERSION
 
 CONVERSATION, COMPACTED, OPERATION = "gen_ai.conversation.id", "gen_ai.conversation.compacted", "gen_ai.operation.name"
 RECORD, RECORDS = "gen_ai.memory.record.id", "gen_ai.memory.record.count"
-TENANT = "memci.tenant"
+TENANT, TOOL = "memci.tenant", "gen_ai.tool.name"
 
 _SCOPE = "memci"
 _SEARCHING, _READING = {OPERATION: "search_memory"}, {OPERATION: "read_memory"}
@@ -101,11 +103,27 @@ def _traced(call: Callable[..., Any], tracer: trace.Tracer, name: str, attribute
                 span.set_status(Status(StatusCode.ERROR, type(error).__name__))
                 span.set_attribute("error.type", type(error).__name__)
                 raise
+            if isinstance(self, Session) and isinstance(answer, dict):
+                _tell_tool(span, self, positional, answer)
             for key, value in _told(answer).items():
                 span.set_attribute(key, value)
             return answer
 
     return traced
+
+
+def _tell_tool(span: trace.Span, session: Session, given: Sequence[object], answer: Mapping[str, Any]) -> None:
+    """Say which tool was called, where there is one of that name, and whether it answered an error."""
+    call: Any = dumped(given[0]) if given else None
+    name = call.get("name", (call.get("function") or {}).get("name")) if isinstance(call, Mapping) else None
+    if name in session.toolbox.known:
+        span.set_attribute(TOOL, str(name))
+    text = answer.get("output", answer.get("content"))
+    text = text[0].get("content") if isinstance(text, list) else text
+    failed = re.match(r'\{"error":\{"kind":"(\w+)"', text) if isinstance(text, str) else None
+    if failed is not None:
+        span.set_status(Status(StatusCode.ERROR, failed[1]))
+        span.set_attribute("error.type", failed[1])
 
 
 def _told(answer: object) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Spans and metrics: what is told of calls, that they nest, and that nothing anybody said is in them."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -103,6 +104,34 @@ def test_errors_are_told_by_their_kind(tracing: tuple[TracerProvider, InMemorySp
         session.recall("usr-9")
     span = exporter.get_finished_spans()[-1]
     assert ("PageNotFoundError", False, 0) == (span.status.description, span.status.is_ok, len(span.events))
+
+
+@pytest.mark.parametrize("wire", ["openai", "responses", "anthropic"])
+def test_a_tool_is_named(tracing: tuple[TracerProvider, InMemorySpanExporter], wire: str) -> None:
+    """A call of a tool says which, where there is one of that name, and that it answered an error; no more of what was given."""
+    provider, exporter = tracing
+    with Engine("memory:", config_of(format=wire)) as engine, engine.session("chat") as session:
+        instrument(engine, tracer_provider=provider)
+        for name, given in (("list_pages", {}), ("read_page", {"index": "usr-99"}), ("marmalade", {})):
+            calls: dict[str, dict[str, Any]] = {
+                "openai": {"id": "1", "function": {"name": name, "arguments": json.dumps(given)}},
+                "responses": {"call_id": "1", "type": "function_call", "name": name, "arguments": json.dumps(given)},
+                "anthropic": {"id": "1", "type": "tool_use", "name": name, "input": given},
+            }
+            session.handle_tool_call(calls[wire])
+    told = [(attributes(span).get("gen_ai.tool.name"), span.status.description) for span in exporter.get_finished_spans()]
+    assert [("list_pages", None), ("read_page", "PageNotFoundError"), (None, "ToolNotFoundError")] == told
+
+
+def test_a_streamed_answer_is_an_append(tracing: tuple[TracerProvider, InMemorySpanExporter]) -> None:
+    """What a stream stores as it ends has the span of an append."""
+    provider, exporter = tracing
+    with Engine("memory:", config_of()) as engine, engine.session("chat") as session:
+        instrument(engine, tracer_provider=provider)
+        session.append(user("When?"))
+        with session.stream() as stream:
+            stream.add({"choices": [{"index": 0, "delta": {"content": "Soon."}, "finish_reason": "stop"}]})
+    assert ["memci.append"] * 2 == [span.name for span in exporter.get_finished_spans()]
 
 
 def test_nothing_that_was_said_is_told(tracing: tuple[TracerProvider, InMemorySpanExporter]) -> None:

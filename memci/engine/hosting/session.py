@@ -178,11 +178,10 @@ class HostedSession(ABC):
                 if not all(transcript.is_there(core, index, position) for index, position in asked):
                     what = "the message that it answers was taken back"
                     raise core.changed(what)
-                return appending.append(core, messages, at=at, key=key, on_conflict="raise")
+                return self.extend(messages, at=at, key=key, on_conflict="raise")
 
             with self._core.lock:
                 entries = self._core.run(command, "retry")  # nobody can ask for it again
-                self._tell_appended(entries)
                 if not complete:
                     self._core.run(lambda core: transcript.annotate(core, entries[0].address, said), "retry")
             return entries

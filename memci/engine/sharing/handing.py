@@ -27,6 +27,7 @@ PARTS = ("summary", "goal", "outcomes", "failures", "findings", "last")
 _SHARES = {"summary": 0.4, "goal": 0.35, "outcomes": 0.35, "failures": 0.3, "findings": 0.5, "last": 1.0}
 _FRAME_TOKENS = 60  # of the block around it, and of its name
 _LEAST_TOKENS = 200  # below which a handoff says nothing
+LEAST_BYTES = 2_000  # that its events take in both journals: without these nothing is begun
 _LINE_CHARACTERS = 240  # of a failure, at most
 _GOAL = (Kind.GOAL, Kind.ASKED, Kind.RULE, Kind.ITEM, Kind.COMMAND, Kind.FILE, Kind.URL, Kind.NAME)
 

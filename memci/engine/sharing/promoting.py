@@ -9,6 +9,7 @@ import attrs
 
 from memci.archive.catalogue.page_facts import PageState
 from memci.archive.contents.tree import Origin
+from memci.chapters.address import is_foreign, is_note
 from memci.chapters.page import Page
 from memci.engine.commands.closing import checked_name
 from memci.engine.core.core import Core
@@ -113,9 +114,13 @@ def due(core: Core) -> list[str]:
     if rules.bookmarked:
         found |= dict.fromkeys(page for page, _ in state.bookmarks.values())
     if rules.recalled is not None:
-        counted = ((entry.index, getattr(entry, "recall_count", 0)) for entry in state.archive.entries)
-        found |= dict.fromkeys(index for index, count in counted if count >= rules.recalled)
-    return [index for index in found if index not in state.promoted and state.page_state(index) is not PageState.OPEN]
+        counted = {entry.index: getattr(entry, "recall_count", 0) for entry in state.archive.entries}
+        for index in state.recalled.attachments:  # one that shares a directory has no entry of its own
+            if not is_foreign(index) and (facts := core.facts(index)) is not None:
+                counted[index] = facts.recall_count
+        found |= dict.fromkeys(index for index, count in counted.items() if count >= rules.recalled)
+    known = (index for index in found if not is_note(index) and index not in state.promoted)
+    return [index for index in known if state.page_state(index) is not PageState.OPEN]
 
 
 def surplus(core: Core, rules: Memory) -> list[str]:

@@ -86,6 +86,7 @@ class SharingSession(ReadSession, TreeSession):
         tenant's session, this one, a key that is none, or a share in which nothing can be said.
         """
         wanted, token = checked_parts(include), handing.checked_key(key)
+        self._core.quotas.check(self._core.key.tenant, self._core.config.limits, handing.LEAST_BYTES)
         with self._receiver(to, "to") as other:
             known = other._run(lambda core: handing.find(core, self._core.session_id, token))
             index, origin = (known.index, known.origin) if known else self._hand_over(other, share, wanted, token)
@@ -167,6 +168,7 @@ class SharingSession(ReadSession, TreeSession):
         name = pages.page_index(index)
         memory = self._core.config.memory
         made = self._run(lambda core: promoting.prepare(core, name, title))
+        self._core.quotas.check(self._core.key.tenant, self._core.config.limits, len(made.detail))
         with self._receiver(memory.session, "memory.session") as there:
             note = there._run(lambda core: promoting.write(core, made, is_named=title is not None))
             if made.page in self._erased_since(made.origin.seq):

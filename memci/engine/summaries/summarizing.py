@@ -13,7 +13,7 @@ from memci.archive.summarizers.summary import NAME_WORTH, SentWindow, Summary, h
 from memci.chapters.address import page_number
 from memci.chapters.page import Page
 from memci.engine.core.core import Core
-from memci.engine.core.monitor import SummaryFailed
+from memci.engine.core.monitor import SummaryFailed, logger
 from memci.engine.core.summary_pool import Outcome, Request, SummaryPool
 from memci.engine.history.events import SummariesClaimed, SummaryPrepared, from_record
 from memci.engine.history.state import State
@@ -255,6 +255,7 @@ def _note(core: Core) -> None:
     core.prepared.outcomes.clear()
     for event in events:
         if event.reason:
+            logger(core.key).warning("session %r: the summariser failed on page %s", core.session_id, event.page)
             core.monitor.tell(SummaryFailed(page=event.page, error=SummaryError(event.reason)))
 
 

@@ -109,7 +109,10 @@ def fork(core: Core, store: Store, new_id: str, at: object) -> list[tuple[str, i
             message = f"{shown(new_id)} is an id that the session has or had: take another one"
             raise ConfigError(message, path="new_id")
         if not begun:
-            core.quotas.check(core.key.tenant, core.config.limits, 0, begins=True)
+            limited = core.config.limits.tenant_bytes is not None
+            size = sum(len(record.body) for record in source.journal.read(0, seq)) if limited else 0
+            core.quotas.check(core.key.tenant, core.config.limits, size, begins=True)
+            core.quotas.forget(core.key.tenant)
             with core.lock:
                 made = ForkMade(session=new_id, fork_at=seq, at=core.now())
                 core.run(lambda core: core.commit([made]), "retry")

@@ -73,6 +73,24 @@ def test_whatever_is_said_counts(say: Callable[[Session], object]) -> None:
     session.erase("usr-1")
 
 
+def test_a_fork_counts() -> None:
+    """A fork that would take a tenant over its bytes is none, and a handoff beyond them leaves no session behind."""
+    engine = Engine(MemoryStore(), config_of(limits={"tenant_bytes": 100_000}))
+    session = engine.session("a")
+    session.append(user("x" * 40_000))
+    engine.fork("a", "b").close()
+    with pytest.raises(QuotaError):
+        engine.fork("a", "c")
+    with pytest.raises(QuotaError):
+        session.slots.update(goal="x" * 60_000)
+    session.slots.update(goal="x" * (100_000 - engine.usage().stored_bytes - 400))
+    with pytest.raises(QuotaError):
+        session.handoff("d")
+    with pytest.raises(QuotaError):
+        session.promote("usr-1")
+    assert ["a", "b"] == sorted(engine.sessions())
+
+
 def test_what_is_derived_is_measured_on_the_way(tmp_path: Path) -> None:
     """A process that writes much measures anew, so that page files, snapshots and index count before a minute is over."""
     engine = Engine(f"file:{tmp_path}", config_of(limits={"tenant_bytes": 300_000}, active={"max_pages": 2}))

@@ -97,6 +97,20 @@ def test_rules_promote(engine: Engine) -> None:
     assert 3 == sum(event.kind == "promoted" for event in session.events())
 
 
+def test_one_recall_is_enough_where_it_is_asked_for() -> None:
+    """A page that shares a directory is promoted by its first recall where the rule says so."""
+    engine = Engine(MemoryStore(), config_of(budget=BUDGET, memory={"recalled": 1}), on_conflict="retry")
+    session = engine.session("chat")
+    talk(session, 60)
+    session.fold("all")
+    assert not any(entry.index == "usr-30" for entry in session.contents.entries)
+    session.recall("usr-30")
+    session.append(user("and now?"))
+    session.window()
+    with engine.session("memory") as memory:
+        assert "from usr-30 of session chat" in memory.contents.render()
+
+
 def test_pages_whose_words_are_no_name(caplog: pytest.LogCaptureFixture) -> None:
     """What a page begins with may look like a mark: its note has another name, and no page keeps others from being promoted."""
     engine = Engine(MemoryStore(), config_of(budget=BUDGET, memory={"bookmarked": True}), on_conflict="retry")
