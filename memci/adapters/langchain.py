@@ -1,0 +1,186 @@
+"""LangChain and LangGraph: a middleware whose model calls show a session's window, and whose model brings pages back."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from itertools import dropwhile, takewhile
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages.utils import convert_to_messages, convert_to_openai_messages
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.config import get_config
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from memci.adapters.following import Message, answered, check_format, matched
+from memci.engine.engine import Engine
+from memci.engine.session import Session
+from memci.errors import ConfigError
+from memci.messages.parts import text_of
+
+_Handler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
+_AsyncHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+
+
+def history(session: Session) -> list[BaseMessage]:
+    """Return all messages of a session but the system part, for the state of an agent or to show them. O(history).
+
+    What only LangChain has, such as ids of messages, usage and artifacts, is not among what a session keeps.
+    """
+    check_format(session, "openai")
+    return convert_to_messages([*dropwhile(_is_system, session.messages())])
+
+
+class MemciMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
+    """Lets the model calls of an agent show a session's window, which fits its budget, and keeps every message of its state.
+
+    ``create_agent(model, tools, middleware=[MemciMiddleware(engine)])`` takes the session of each thread's ``thread_id``; with a
+    Session in the engine's place all calls are of that one. The messages of the state are taken at their word, as
+    ``Session.sync`` does: what was edited or taken back there is so here. They are in the session before the model is asked, and
+    its answer before a tool is called; the state stays whole.
+
+    What stands word for word in a window are the state's own messages, with ids, usage, artifacts and all. The system prompt,
+    tools and output schemas count. ``ConfigError`` for a session in another format than openai, and for a thread without an id.
+    """
+
+    tools = ()
+
+    def __init__(self, source: Engine | Session, *, tenant: str | None = None, budget: int | None = None) -> None:
+        """Make it of an engine, and a *tenant* of it, or of a session; *budget* is that of a call, by default as configured."""
+        super().__init__()
+        self._source = source
+        self._tenant = tenant
+        self._budget = budget
+
+    def wrap_model_call(self, request: ModelRequest[Any], handler: _Handler) -> ModelResponse[Any]:
+        """Show the window, and keep the answer."""
+        thread = self._thread()
+        response = handler(self._shown(thread, request))
+        self._keep(thread, request, response)
+        return response
+
+    async def awrap_model_call(self, request: ModelRequest[Any], handler: _AsyncHandler) -> ModelResponse[Any]:
+        """Show the window, and keep the answer."""
+        thread = self._thread()
+        response = await handler(await asyncio.to_thread(self._shown, thread, request))
+        await asyncio.to_thread(self._keep, thread, request, response)
+        return response
+
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
+    ) -> ToolMessage | Command[Any]:
+        """Answer calls of the session's tools; all others are the agent's."""
+        return handler(request) if request.tool is not None else self._answered(self._thread(), request) or handler(request)
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
+    ) -> ToolMessage | Command[Any]:
+        """Answer calls of the session's tools; all others are the agent's."""
+        own = None if request.tool is not None else await asyncio.to_thread(self._answered, self._thread(), request)
+        return own or await handler(request)
+
+    def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
+        """Keep what the run ended with."""
+        thread = self._thread()
+        with self._opened(thread) as session:
+            _take(session, [], state["messages"])
+
+    async def aafter_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
+        """Keep what the run ended with."""
+        thread = self._thread()
+        await asyncio.to_thread(self._end, thread, state["messages"])
+
+    def _end(self, thread: str, messages: Sequence[AnyMessage]) -> None:
+        with self._opened(thread) as session:
+            _take(session, [], messages)
+
+    def _thread(self) -> str:
+        return str(get_config().get("configurable", {}).get("thread_id", ""))
+
+    def _opened(self, thread: str) -> AbstractContextManager[Session]:
+        if isinstance(self._source, Session):
+            check_format(self._source, "openai")
+            return nullcontext(self._source)
+        if not thread:
+            message = 'the call has no thread_id, which names its session: config={"configurable": {"thread_id": "…"}}'
+            raise ConfigError(message, path="thread_id")
+        session = self._source.session(thread, tenant=self._tenant)
+        check_format(session, "openai")
+        return session
+
+    def _shown(self, thread: str, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        prompt = _prompt(request)
+        with self._opened(thread) as session:
+            given = _take(session, prompt, request.messages)
+            offered = {_name(tool) for tool in request.tools}
+            own = [tool for tool in session.toolbox.openai() if tool["function"]["name"] not in offered]
+            tools = [*map(convert_to_openai_tool, request.tools), *own]
+            window = session.window(self._budget, tools=[*tools, *_outputs(request.response_format)])
+        system = [*takewhile(_is_system, window.messages)]
+        messages: list[Any] = [
+            convert_to_messages([message])[0] if whole is None else whole
+            for message, whole in matched(window.messages[len(system) :], given)
+        ]
+        told = SystemMessage("\n\n".join(map(text_of, system))) if system and system != prompt else request.system_message
+        return request.override(messages=messages, system_message=told, tools=[*request.tools, *own])
+
+    def _keep(self, thread: str, request: ModelRequest[Any], response: ModelResponse[Any]) -> None:
+        with self._opened(thread) as session:
+            _take(session, _prompt(request), [*request.messages, *response.result])
+            for message in response.result:
+                if isinstance(message, AIMessage) and (usage := message.usage_metadata):
+                    cached = usage.get("input_token_details", {}).get("cache_read", 0)
+                    counted = {"prompt_tokens": usage["input_tokens"], "prompt_tokens_details": {"cached_tokens": cached}}
+                    with suppress(ConfigError):  # what cannot be the window's size is no reason to lose the answer
+                        session.report_usage(counted)
+
+    def _answered(self, thread: str, request: ToolCallRequest) -> ToolMessage | None:
+        call = request.tool_call
+        with self._opened(thread) as session:
+            if call["name"] not in session.toolbox.tools:
+                return None
+            text, pictures = answered(session, call["name"], call["args"])
+        content: Any = [{"type": "text", "text": text}, *pictures] if pictures else text
+        return ToolMessage(content, tool_call_id=call["id"], name=call["name"])
+
+
+def _take(session: Session, prompt: Sequence[Message], messages: Sequence[Any]) -> list[tuple[Message, Any]]:
+    """Bring a session to what the state's messages say; return them as it keeps them, each with its own object."""
+    given = [
+        (made, message if len(several) == 1 else None)
+        for message in messages
+        for several in [_converted(message)]
+        for made in several
+    ]
+    session.sync([*prompt, *(message for message, _ in given)])
+    return [(message, own) for message, own in given if own is not None]
+
+
+def _converted(message: Any) -> list[Message]:  # noqa: ANN401 (a message of any kind)
+    return convert_to_openai_messages([message])
+
+
+def _prompt(request: ModelRequest[Any]) -> list[Message]:
+    return [] if request.system_message is None else _converted(request.system_message)
+
+
+def _is_system(message: Message) -> bool:
+    return message["role"] in ("system", "developer")
+
+
+def _name(tool: Any) -> str:  # noqa: ANN401 (a tool, or its schema)
+    return str(convert_to_openai_tool(tool)["function"]["name"])
+
+
+def _outputs(response_format: Any) -> Iterator[Message]:  # noqa: ANN401 (a strategy)
+    """Yield what an output must look like, as a schema of a tool."""
+    for spec in getattr(response_format, "schema_specs", ()):
+        yield {
+            "type": "function",
+            "function": {"name": spec.name, "description": spec.description, "parameters": spec.json_schema},
+        }
+    if response_format is not None and not hasattr(response_format, "schema_specs"):
+        yield convert_to_openai_tool(response_format.schema)
