@@ -57,16 +57,16 @@ class MemciMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: _Handler) -> ModelResponse[Any]:
         """Show the window, and keep the answer."""
-        thread = self._thread()
-        response = handler(self._shown(thread, request))
-        self._keep(thread, request, response)
+        with self._opened(self._thread()) as session:
+            response = handler(self._shown(session, request))
+            _keep(session, request, response)
         return response
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: _AsyncHandler) -> ModelResponse[Any]:
         """Show the window, and keep the answer."""
-        thread = self._thread()
-        response = await handler(await asyncio.to_thread(self._shown, thread, request))
-        await asyncio.to_thread(self._keep, thread, request, response)
+        with await asyncio.to_thread(self._opened, self._thread()) as session:
+            response = await handler(await asyncio.to_thread(self._shown, session, request))
+            await asyncio.to_thread(_keep, session, request, response)
         return response
 
     def wrap_tool_call(
@@ -84,14 +84,11 @@ class MemciMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
         """Keep what the run ended with."""
-        thread = self._thread()
-        with self._opened(thread) as session:
-            _take(session, [], state["messages"])
+        self._end(self._thread(), state["messages"])
 
     async def aafter_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
         """Keep what the run ended with."""
-        thread = self._thread()
-        await asyncio.to_thread(self._end, thread, state["messages"])
+        await asyncio.to_thread(self._end, self._thread(), state["messages"])
 
     def _end(self, thread: str, messages: Sequence[AnyMessage]) -> None:
         with self._opened(thread) as session:
@@ -111,14 +108,13 @@ class MemciMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         check_format(session, "openai")
         return session
 
-    def _shown(self, thread: str, request: ModelRequest[Any]) -> ModelRequest[Any]:
+    def _shown(self, session: Session, request: ModelRequest[Any]) -> ModelRequest[Any]:
         prompt = _prompt(request)
-        with self._opened(thread) as session:
-            given = _take(session, prompt, request.messages)
-            offered = {_name(tool) for tool in request.tools}
-            own = [tool for tool in session.toolbox.openai() if tool["function"]["name"] not in offered]
-            tools = [*map(convert_to_openai_tool, request.tools), *own]
-            window = session.window(self._budget, tools=[*tools, *_outputs(request.response_format)])
+        given = _take(session, prompt, request.messages)
+        offered = {_name(tool) for tool in request.tools}
+        own = [tool for tool in session.toolbox.openai() if tool["function"]["name"] not in offered]
+        tools = [*map(convert_to_openai_tool, request.tools), *own]
+        window = session.window(self._budget, tools=[*tools, *_outputs(request.response_format)])
         system = [*takewhile(_is_system, window.messages)]
         messages: list[Any] = [
             convert_to_messages([message])[0] if whole is None else whole
@@ -126,16 +122,6 @@ class MemciMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         ]
         told = SystemMessage("\n\n".join(map(text_of, system))) if system and system != prompt else request.system_message
         return request.override(messages=messages, system_message=told, tools=[*request.tools, *own])
-
-    def _keep(self, thread: str, request: ModelRequest[Any], response: ModelResponse[Any]) -> None:
-        with self._opened(thread) as session:
-            _take(session, _prompt(request), [*request.messages, *response.result])
-            for message in response.result:
-                if isinstance(message, AIMessage) and (usage := message.usage_metadata):
-                    cached = usage.get("input_token_details", {}).get("cache_read", 0)
-                    counted = {"prompt_tokens": usage["input_tokens"], "prompt_tokens_details": {"cached_tokens": cached}}
-                    with suppress(ConfigError):  # what cannot be the window's size is no reason to lose the answer
-                        session.report_usage(counted)
 
     def _answered(self, thread: str, request: ToolCallRequest) -> ToolMessage | None:
         call = request.tool_call
@@ -145,6 +131,17 @@ class MemciMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             text, pictures = answered(session, call["name"], call["args"])
         content: Any = [{"type": "text", "text": text}, *pictures] if pictures else text
         return ToolMessage(content, tool_call_id=call["id"], name=call["name"])
+
+
+def _keep(session: Session, request: ModelRequest[Any], response: ModelResponse[Any]) -> None:
+    """Keep an answer, and calibrate the counter by what the provider counted."""
+    _take(session, _prompt(request), [*request.messages, *response.result])
+    for message in response.result:
+        if isinstance(message, AIMessage) and (usage := message.usage_metadata):
+            cached = usage.get("input_token_details", {}).get("cache_read", 0)
+            counted = {"prompt_tokens": usage["input_tokens"], "prompt_tokens_details": {"cached_tokens": cached}}
+            with suppress(ConfigError):  # what cannot be the window's size is no reason to lose the answer
+                session.report_usage(counted)
 
 
 def _take(session: Session, prompt: Sequence[Message], messages: Sequence[Any]) -> list[tuple[Message, Any]]:
