@@ -289,7 +289,9 @@ class _Journal:
     def apart(self, delete: Callable[[], None]) -> None:
         """Delete content from the store, with the session dropped from the tier before and after."""
         self.forget()
-        self._tier.remove(self._key)
+        if not self._tier.remove(self._key):
+            message = "the working tier does not answer and may hold a copy: nothing was done; mend it, or open the store without it"
+            raise UnavailableError(message)
         try:
             delete()
         finally:
@@ -368,7 +370,8 @@ class _Snapshots:
 class TieredSession:
     """Implements ``memci.archive.stores.contract.SessionStore``. Pages, blobs and index are those of the store.
 
-    What takes content out raises ``UnavailableError`` too where the store has done it and the tier may still hold a copy.
+    What takes content out raises ``UnavailableError`` too where the tier does not answer: before anything is done, or, where it
+    failed meanwhile, after the store has done it, as the tier may still hold a copy.
     """
 
     def __init__(self, stored: SessionStore, tier: RedisTier, owner: tuple[str, str], *, read_only: bool) -> None:
@@ -409,7 +412,7 @@ class TieredStore:
         return TieredSession(stored, self.tier, (tenant, session_id), read_only=read_only)
 
     def delete(self, tenant: str, session_id: str) -> None:
-        """Remove all that is stored of a session; after an ``UnavailableError`` the tier may still hold a copy: call again."""
+        """Remove all that is stored of a session; after an ``UnavailableError`` call again: the tier may still hold a copy."""
         with closing(self.open(tenant, session_id, read_only=True)) as session:
             session.journal.apart(lambda: self._store.delete(tenant, session_id))
 
