@@ -97,18 +97,31 @@ def chat(  # noqa: PLR0913 (the options of a command)
 
 
 @command
-def mcp(place: Place) -> None:
-    """Serve a session's tools over MCP (recalls write).
+def mcp(
+    place: Place,
+    *,
+    every: Annotated[bool, Option("--all", help="All sessions of the tenant: list, search and read them.")] = False,
+    read_only: Annotated[bool, Option("--read-only", help="With --all, no page can be recalled: nothing is written.")] = False,
+) -> None:
+    """Serve a session's tools over MCP, or those of all sessions (recalls write).
 
     An MCP client starts this command and speaks with it on standard input and output. It ends with its input. Needs the extra
     memci[mcp].
     """
     try:
-        from memci.mcp.server import Conversation, serve  # noqa: PLC0415 (an extra, and 700 ms)
+        from memci.mcp.conversation import Conversation  # noqa: PLC0415 (an extra, and 700 ms)
+        from memci.mcp.library import Library  # noqa: PLC0415 (as above)
+        from memci.mcp.server import serve  # noqa: PLC0415 (as above)
     except ModuleNotFoundError as error:
         refuse_without(error, "memci mcp", "mcp")
-    conversation = Conversation(place.store, place.tenant, *place.known())
-    match serve(conversation):
+    if (read_only and not every) or (every and place.session is not None):
+        refuse("--read-only goes with --all, and --all with no --session")
+    if every:
+        settings = attrs.evolve(Config(), encryption=encryption(place.key))
+        found = serve(Library(place.store, place.tenant, settings, read_only=read_only))
+    else:
+        found = serve(Conversation(place.store, place.tenant, *place.known()))
+    match found:
         case signal.SIGINT:
             raise typer.Exit(ExitCode.INTERRUPTED)
         case signal.SIGPIPE:

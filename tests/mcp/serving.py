@@ -66,9 +66,9 @@ def text_of(result: types.CallToolResult) -> str:
 
 
 @contextmanager
-def served(store: str, session_id: str) -> Iterator[Served]:
-    """Start ``memci mcp`` for a session, and end it afterwards."""
-    arguments = ["-m", "memci", "mcp", "--store", store, "--session", session_id]
+def served(store: str, session_id: str, *options: str) -> Iterator[Served]:
+    """Start ``memci mcp`` for a session, or with options for all, and end it afterwards."""
+    arguments = ["-m", "memci", "mcp", "--store", store, *(options or ("--session", session_id))]
     client = Client(StdioServerParameters(command=sys.executable, args=arguments, env=environment()))
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
         yield Served(store, session_id, client, portal)

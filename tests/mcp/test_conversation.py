@@ -15,7 +15,8 @@ import memci
 from memci.archive.catalogue.page_facts import PageState
 from memci.engine.settings.config import Budget
 from memci.errors import UnavailableError
-from memci.mcp.server import Conversation, make_server
+from memci.mcp.conversation import Conversation
+from memci.mcp.server import make_server
 from tests.cli.stored import CONFIG, chat, files_below, store_chat
 from tests.mcp.serving import text_of
 

@@ -290,7 +290,9 @@ class _Journal:
         """Delete content from the store, with the session dropped from the tier before and after."""
         self.forget()
         if not self._tier.remove(self._key):
-            message = "the working tier does not answer and may hold a copy: nothing was done; mend it, or open the store without it"
+            message = (
+                "the working tier does not answer and may hold a copy: nothing was done; mend it, or open the store without it"
+            )
             raise UnavailableError(message)
         try:
             delete()

@@ -177,6 +177,10 @@ class RecallToolbox(Toolbox):
 
         return self._ask(read)
 
+    def may_read(self, index: str) -> bool:
+        """Return whether the session permits the model to read a page. O(depth)."""
+        return self._ask(lambda core: permits(core, "read", index))
+
     def _ask(self, question: "Callable[[Core], _Answer]") -> _Answer:
         """Return what a session answers; it takes in what other processes wrote meanwhile, and is asked again."""
         with self._opened() as core:
