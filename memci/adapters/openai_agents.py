@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
+from itertools import dropwhile, takewhile
 from typing import Any
 
 from agents import (
@@ -25,8 +26,12 @@ from agents.run_config import CallModelData, ModelInputData
 from agents.tool_context import ToolContext
 
 from memci.adapters.following import Message, answered, check_format
+from memci.engine.core.known_messages import sent_digest
 from memci.engine.session import Session
 from memci.errors import ConfigError
+from memci.messages.formats.format import get
+
+_SHARED = 16  # of the newest items, one of which a run shows that goes on from the session
 
 
 class MemciSession(SessionABC, RunHooks[Any]):
@@ -49,7 +54,8 @@ class MemciSession(SessionABC, RunHooks[Any]):
         self.session_id = session.id
         self._session = session
         self._budget = budget
-        self._is_given = False  # whether a run has it as its session
+        self._tools: list[Tool] = []  # that agents were equipped with
+        self._ahead: list[bytes] = []  # items that were kept as a call was shown, which the SDK adds later
 
     @property
     def run_config(self) -> RunConfig:
@@ -58,7 +64,9 @@ class MemciSession(SessionABC, RunHooks[Any]):
 
     def equipped(self, agent: Agent[Any]) -> Agent[Any]:
         """Return a copy of an agent that has the session's tools beside its own."""
-        return agent.clone(tools=[*agent.tools, *self.tools()])
+        own = self.tools()
+        self._tools += own
+        return agent.clone(tools=[*agent.tools, *own])
 
     def tools(self) -> list[Tool]:
         """Return the session's tools, as it offers them now."""
@@ -82,36 +90,65 @@ class MemciSession(SessionABC, RunHooks[Any]):
         return call
 
     async def view(self, data: CallModelData[Any]) -> ModelInputData:
-        """Return what a call of the model sends: the window of what the session holds."""
-        if not self._is_given:
-            message = "the run has the input filter without the session: give it session=memory, too"
-            raise ConfigError(message, path="session")
+        """Return what a call of the model sends: the window of what the session holds.
+
+        Items that a run shows before it adds them, as streamed ones do, are kept first.
+        """
         return await asyncio.to_thread(self._view, data)
 
     def _view(self, data: CallModelData[Any]) -> ModelInputData:
         instructions = data.model_data.instructions
         system = [{"role": "system", "content": instructions}] if instructions else []
-        self._session.set_system(system)
+        new = self._new([dict(item) for item in data.model_data.input])
+        if new is None:
+            if any(tool is own for tool in data.agent.tools for own in self._tools):
+                message = "the run does not go on from the session: give it session=memory, and all that this returns"
+                raise ConfigError(message, path="session")
+            return data.model_data  # of an agent that another one calls as a tool: the SDK gives it the same filter
+        if new:
+            self._ahead = [*map(self._digest, new)]
+            self._session.extend(new)
+        if system:
+            said = takewhile(_is_system, self._session.messages())
+            self._session.set_system([*system, *(message for message in said if message["role"] == "developer")])
         window = self._session.window(self._budget, tools=[*_schemas(data.agent)])
         sent: Any = [message for message in window.messages if message not in system]  # the SDK sends these itself
         return ModelInputData(input=sent, instructions=instructions)
 
+    def _new(self, given: list[Message]) -> list[Message] | None:
+        """Return what a run shows that the session does not hold yet: all after the newest item that both have.
+
+        ``None`` where it does not go on from the session.
+        """
+        known = [self._digest(dict(said.message)) for said in self._session.transcript(_SHARED)]
+        digests = [*map(self._digest, given)]
+        for each in known:
+            if each in digests:
+                return given[len(digests) - digests[::-1].index(each) :]
+        return None if known else given
+
+    def _digest(self, item: Message) -> bytes:
+        return sent_digest(get("responses"), item)
+
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return all items, oldest first, or the newest *limit*. O(history), or O(limit)."""
-        self._is_given = True
         most = limit if limit is not None or self.session_settings is None else self.session_settings.limit
         return await asyncio.to_thread(self._items, most)
 
     def _items(self, limit: int | None) -> list[Any]:
         if limit is not None:
             return [dict(said.message) for said in reversed(self._session.transcript(limit))] if limit > 0 else []
-        return [message for message in self._session.messages() if message.get("role") not in ("system", "developer")]
+        return [*dropwhile(_is_system, self._session.messages())]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Keep items, all or none, before this returns."""
-        self._is_given = True
-        if items:
-            await asyncio.to_thread(self._session.extend, [dict(item) for item in items])
+        await asyncio.to_thread(self._add, [dict(item) for item in items])
+
+    def _add(self, items: list[Message]) -> None:
+        there = sum(1 for _ in takewhile(lambda pair: pair[0] == self._digest(pair[1]), zip(self._ahead, items, strict=False)))
+        self._ahead = self._ahead[there:] if there == len(items) else []
+        if new := items[there:]:
+            self._session.extend(new)
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Take the newest item out of view, and return it; it stays in the journal."""
@@ -139,6 +176,10 @@ class MemciSession(SessionABC, RunHooks[Any]):
             counted = {"input_tokens": usage.input_tokens, "input_tokens_details": {"cached_tokens": _cached(usage)}}
             with suppress(ConfigError):  # what cannot be the window's size
                 await asyncio.to_thread(self._session.report_usage, counted)
+
+
+def _is_system(item: Message) -> bool:
+    return item.get("role") in ("system", "developer")
 
 
 def _cached(usage: Any) -> int:  # noqa: ANN401 (the SDK's)

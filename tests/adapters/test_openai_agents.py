@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from agents import Agent, InputGuardrailTripwireTriggered, Runner, Usage, function_tool, input_guardrail, set_tracing_disabled
+from agents import (
+    Agent,
+    InputGuardrailTripwireTriggered,
+    Runner,
+    Usage,
+    function_tool,
+    handoff,
+    input_guardrail,
+    set_tracing_disabled,
+)
+from agents.extensions.handoff_filters import remove_all_tools
 from agents.guardrail import GuardrailFunctionOutput
 from agents.memory import Session as SdkSession
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
@@ -110,6 +120,73 @@ def test_one_long_run(session: Session) -> None:
     assert () == session.verify().problems
 
 
+def test_streamed_runs(session: Session) -> None:
+    """What the user says is kept and shown before the model is asked, though the SDK adds it later; nothing is doubled."""
+    model = model_of(remembering)
+
+    async def stream(prompt: str) -> str:
+        memory = MemciSession(session)
+        agent = memory.equipped(Agent("helper", instructions="Be brief.", model=model, tools=[look]))
+        run = Runner.run_streamed(agent, prompt, session=memory, run_config=memory.run_config, hooks=memory)
+        async for _ in run.stream_events():
+            pass
+        return str(run.final_output)
+
+    for number in range(1, 13):
+        asyncio.run(stream("The same again?" if number % 2 else f"Question {number}?"))
+    asked = [item["content"] for item in session.messages() if item.get("role") == "user"]
+    assert 12 == len(asked)
+    assert all(call.input[-1].get("role") == "user" for call in model.calls[::2])
+    assert 7 * 12 == len(asyncio.run(MemciSession(session).get_items()))
+    assert () == session.verify().problems
+
+
+def test_a_handoff_that_filters_its_input(session: Session) -> None:
+    """Agents hand over to each other within a run, also with a filter; the window stays that of the session."""
+    first = model_of(lambda _, __: [function_call("transfer_to_second", {}, call_id="h")])
+    second = model_of(lambda _, __: [assistant_message("Done by the second.")])
+    memory = MemciSession(session)
+    helper = memory.equipped(Agent("second", model=second))
+    agent = Agent("first", model=first, handoffs=[handoff(helper, input_filter=remove_all_tools)])
+    work = Runner.run(agent, "Who does it?", session=memory, run_config=memory.run_config)
+    assert "Done by the second." == asyncio.run(work).final_output
+    assert "Done by the second." == say(session, second, "And now?").final_output
+    assert () == session.verify().problems
+
+
+def test_an_agent_as_a_tool(session: Session) -> None:
+    """An agent that another one calls has its own input, and sees nothing of the conversation."""
+    inner_model = model_of(lambda _, __: [assistant_message("42")])
+    inner = Agent("inner", instructions="Compute.", model=inner_model)
+
+    def work(call: ModelCall, _: int) -> list[Any]:
+        if call.input[-1].get("role") == "user":
+            return [function_call("compute", {"input": "six times seven"}, call_id="c")]
+        return [assistant_message(f"It is {call.input[-1]['output']}.")]
+
+    memory = MemciSession(session)
+    tools = [inner.as_tool("compute", "Computes.")]
+    agent = memory.equipped(Agent("outer", instructions="Be brief.", model=model_of(work), tools=list(tools)))
+    for secret in ("My secret is 4711.", "And now?"):
+        result = asyncio.run(Runner.run(agent, secret, session=memory, run_config=memory.run_config))
+        assert "It is 42." == result.final_output
+    assert ["six times seven"] * 2 == [call.input[-1]["content"] for call in inner_model.calls]
+    assert "4711" not in json.dumps([call.input for call in inner_model.calls])
+    assert "Be brief." == next(session.messages())["content"]
+
+
+def test_rules_in_the_input(session: Session) -> None:
+    """What a run's input says as a developer stays in force beside the agent's instructions, and without any."""
+    model = model_of(lambda _, __: [assistant_message("Well.")])
+    memory = MemciSession(session)
+    asked: list[Any] = [{"role": "developer", "content": "Rhyme."}, {"role": "user", "content": "One?"}]
+    for given, instructions in ((asked, "Be brief."), ("Two?", "Be kind."), ("Three?", None)):
+        agent = Agent("helper", instructions=instructions, model=model)
+        asyncio.run(Runner.run(agent, given, session=memory, run_config=memory.run_config))
+        assert "Rhyme." in json.dumps(model.calls[-1].input)
+    assert ["Be kind.", "Rhyme."] == [item["content"] for item in session.messages()][:2]
+
+
 def test_it_is_a_session_of_the_sdk(session: Session) -> None:
     """Items come back as they were added, oldest first, the newest by a limit; the newest can be popped, and all be cleared."""
     memory = MemciSession(session)
@@ -179,8 +256,9 @@ def test_what_a_guardrail_refuses(session: Session) -> None:
 def test_what_is_missing_is_said(session: Session) -> None:
     """The filter without the session, and a session of another format, say what to give."""
     memory = MemciSession(session)
-    agent = Agent("helper", model=model_of(lambda _, __: [assistant_message("Well.")]))
+    model = model_of(lambda _, __: [assistant_message("Well.")])
+    say(session, model, "One?")
     with pytest.raises(memci.ConfigError, match="session=memory"):
-        asyncio.run(Runner.run(agent, "One?", run_config=memory.run_config))
+        asyncio.run(Runner.run(memory.equipped(Agent("helper", model=model)), "Two?", run_config=memory.run_config))
     with memci.Engine("memory:") as engine, engine.session("other") as other, pytest.raises(memci.ConfigError, match="responses"):
         MemciSession(other)

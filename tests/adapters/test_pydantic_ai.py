@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 from pydantic_ai import Agent, BinaryContent, ModelMessage, ModelResponse, TextPart, ThinkingPart, ToolCallPart
+from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 import memci
@@ -134,6 +135,32 @@ def test_an_edited_history_edits_the_session(engine: memci.Engine) -> None:
     with engine.session("chat") as session:
         assert ["One?", "Three?"] == [message["content"] for message in session.messages() if message["role"] == "user"]
         assert {"Two?", "Three?"} == {variant.message["content"] for variant in session.variants("usr-3/1")} | {"Two?"}
+
+
+def test_the_first_answer_is_generated_anew(engine: memci.Engine) -> None:
+    """A history of the one question, without a prompt, is the whole conversation."""
+    agent = agent_of(Model(), MemciCapability(engine))
+    first = run(agent, "One?", conversation_id="chat")
+    run(agent, None, conversation_id="chat", message_history=first.all_messages()[:1])
+    with engine.session("chat") as session:
+        assert ["One?"] == [message["content"] for message in session.messages() if message["role"] == "user"]
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_beside_a_processor_of_histories(engine: memci.Engine, *, is_first: bool) -> None:
+    """Wherever it stands in the list, the session has what was said, once, and the framework's history stays whole."""
+    memory, processor = MemciCapability(engine), ProcessHistory[None](list)
+    agent = Agent(FunctionModel(lambda _, __: ModelResponse(parts=[TextPart("Well.")])), capabilities=[memory, processor])
+    if is_first:
+        agent = Agent(FunctionModel(lambda _, __: ModelResponse(parts=[TextPart("Well.")])), capabilities=[processor, memory])
+    kept: list[ModelMessage] = []
+    for number in range(12):
+        kept = run(agent, f"{number}? " + "words " * 300, conversation_id="chat", message_history=kept).all_messages()
+        run(agent, f"{number}? ", conversation_id="other")
+    assert 24 == len(kept)
+    for name in ("chat", "other"):
+        with engine.session(name) as session:
+            assert 24 == len(list(session.messages()))
 
 
 def test_structured_output_and_retries(engine: memci.Engine) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_ai import messages as ai
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.capabilities.abstract import WrapRunHandler
+from pydantic_ai.capabilities.abstract import CapabilityOrdering, WrapRunHandler
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import RunContext, Tool
@@ -25,10 +25,11 @@ from memci.errors import ConfigError
 class _Run:
     """What a run has of a session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, has_history: bool) -> None:
         check_format(session, "openai")
         self.session = session
         self._followed: Followed | None = None  # from the first request on
+        self._has_history = has_history
         self._system: list[Message] = []  # what the last request had
 
     def take(self, messages: Sequence[ai.ModelMessage]) -> None:
@@ -45,7 +46,7 @@ class _Run:
         instructions = ai.InstructionPart.join(asked.instruction_parts or [])
         self._system = [{"role": "system", "content": instructions}] if instructions else []
         if self._followed is None:
-            self._followed = Followed(self.session, whole=len(messages) > 1)  # before the run's own there is its history
+            self._followed = Followed(self.session, whole=self._has_history)
         self.take(messages)
         window = self.session.window(budget, tools=[*_schemas(asked)]).messages
         sent = [message for message in window if message not in self._system]  # the framework sends these itself
@@ -99,14 +100,18 @@ class MemciCapability(AbstractCapability[Any]):
     budget: int | None = None  # tokens that a request may have; by default as the session is configured
     _run: _Run | None = field(default=None, init=False, repr=False)
 
+    def get_ordering(self) -> CapabilityOrdering:
+        """Come last, so that what is kept is what other capabilities made of the messages, and not the window."""
+        return CapabilityOrdering(position="innermost")
+
     async def for_run(self, ctx: RunContext[Any]) -> "MemciCapability":
         """Return a capability of its own for each run."""
         return replace(self)
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
         """Have the session open while the run lasts, and keep all of its messages, however it ends."""
-        run, messages = await asyncio.to_thread(self._begin, ctx.conversation_id), ctx.messages
-        self._run = run
+        messages = ctx.messages
+        self._run = run = await asyncio.to_thread(self._begin, ctx.conversation_id, has_history=bool(messages))
         try:
             result = await handler()
             messages = result.all_messages()
@@ -114,9 +119,10 @@ class MemciCapability(AbstractCapability[Any]):
         finally:  # goes on in its thread where the run was cancelled
             await asyncio.shield(asyncio.to_thread(self._end, run, messages))
 
-    def _begin(self, conversation_id: str | None) -> _Run:
+    def _begin(self, conversation_id: str | None, *, has_history: bool) -> _Run:
         source = self.source
-        return _Run(source if isinstance(source, Session) else source.session(conversation_id or "", tenant=self.tenant))
+        session = source if isinstance(source, Session) else source.session(conversation_id or "", tenant=self.tenant)
+        return _Run(session, has_history=has_history)
 
     def _end(self, run: _Run, messages: Sequence[ai.ModelMessage]) -> None:
         try:

@@ -117,8 +117,9 @@ class HostedEngine(ABC):
 
         Without *older_than*, those whose own time to live has ended: ``session.describe(ttl_s=…)`` says for how many seconds
         after its last use one stays. Never the long-term memory, and none that a session which stays has mounted, unless their
-        own time has ended; nor one on which a request has a lease. With *dry_run*, as by default, they are only returned.
-        O(sessions), see ``list_sessions``.
+        own time has ended; nor one on which a request has a lease, or that somebody came back to while this goes on (each is
+        looked at once more just before it is deleted). With *dry_run*, as by default, they are only returned. O(sessions), see
+        ``list_sessions``.
         """
         self._check_open()
         now = self._clock()
@@ -129,9 +130,15 @@ class HostedEngine(ABC):
         else:
             found = listing.old(facts, until, self._config.memory.session)
         ended = [each for each in found if not each.is_leased(now)]
-        for each in () if dry_run else ended:
-            self.delete(each.id, tenant=tenant)
-        return ended
+        return ended if dry_run else [each for each in ended if self._delete_unused(each)]
+
+    def _delete_unused(self, facts: SessionFacts) -> bool:
+        """Delete a session, unless somebody came back to it since it was looked at; return whether it is gone."""
+        with closing(self._store.open(facts.tenant, facts.id, read_only=True)) as stored:
+            is_unused = stored.journal.head() == facts.events
+        if is_unused:
+            self.delete(facts.id, tenant=facts.tenant)
+        return is_unused
 
     def erase_tenant(self, tenant: str) -> TenantReceipt:
         """Delete all sessions of a tenant, with all that is stored of them, and return a receipt. O(its sessions).

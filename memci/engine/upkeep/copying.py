@@ -81,7 +81,9 @@ def copy_session(  # noqa: PLR0913 (two places, two ids)
         if new_id != session_id and new_id in _former_ids(origin.journal):
             message = f"{shown(new_id)} is an id that the session had before: take another one"
             raise ConfigError(message, path="session")
-        return _take_over(_Route(origin, copy, session_id, new_id), None, now, progress)
+        copied = _take_over(_Route(origin, copy, session_id, new_id), None, now, progress)
+        copy.drop_unused()  # pictures of what was erased since the last copy
+        return copied
 
 
 def fork(core: Core, store: Store, new_id: str, at: object) -> list[tuple[str, int]]:

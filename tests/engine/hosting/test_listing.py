@@ -164,6 +164,25 @@ def test_what_others_need_is_not_pruned(engine: Engine, clock: Clock) -> None:
     assert ["base"] == [each.id for each in engine.prune()]
 
 
+def test_whoever_comes_back_keeps_the_session(engine: Engine, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session that is used while others are pruned stays, with all that was said."""
+    delete = engine.delete
+
+    def delete_slowly(session_id: str, *, tenant: str | None = None) -> object:
+        if session_id != "chat 3":
+            with engine.session("chat 3") as session:
+                session.append(user(f"I am back before {session_id} is gone."))
+        return delete(session_id, tenant=tenant)
+
+    monkeypatch.setattr(engine, "delete", delete_slowly)
+    clock.now += timedelta(days=100)
+    pruned = [each.id for each in engine.prune(timedelta(days=10), dry_run=False)]
+    assert "chat 3" not in pruned
+    assert 8 <= len(pruned)
+    with engine.session("chat 3") as session:
+        assert "I am back" in str(list(session.messages())[-1])
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from memci.engine.upkeep.copying import Copied, copy_session
 from memci.errors import ConfigError, ConflictError, CorruptError, StoreError, UnavailableError
 from tests.engine.counting_store import CountingStore
 from tests.engine.erasure.test_erasing import WORD, left_in
+from tests.engine.pictures import picture
 from tests.engine.sessions import config_of, talk
 from tests.engine.wire import assistant, user
 
@@ -189,6 +191,27 @@ def test_redacted_records_are_copied_as_they_are() -> None:
     journal.redact({2: body})
     copy_session(source, target, "chat", now=NOW)
     assert (body, False) == (records(target)[1].body, records(target)[1].redacted)
+
+
+def test_pictures_of_what_was_erased_leave_the_copy(tmp_path: Path) -> None:
+    """What is erased between two copies is gone from the second one, its pictures too."""
+    source, target = FileStore(tmp_path / "source", "flush"), FileStore(tmp_path / "target", "flush")
+    with Engine(source, config_of()) as engine, engine.session("chat") as session:
+        data = b64encode(b"zebrafinch" * 900).decode()
+        session.append({"role": "user", "content": [picture("openai", data)]})
+        session.append(assistant("I see."))
+        talk(session, 1, first=2)
+        copy_session(source, target, "chat", now=NOW)
+        parts = b"zebrafinch" * 9, data[40:120].encode()
+
+        def held() -> list[Path]:
+            files = [path for path in (tmp_path / "target").rglob("*") if path.is_file()]
+            return [path for path in files if any(part in path.read_bytes() for part in parts)]
+
+        assert held()
+        session.erase("usr-1")
+        copy_session(source, target, "chat", now=NOW)
+    assert [] == held()
 
 
 def test_page_files_that_are_not_there_are_named() -> None:
