@@ -46,7 +46,7 @@ _HERE = "SELECT id FROM memci_session WHERE id = ? FOR KEY SHARE"
 _APPEND = """
 WITH moved AS (
     UPDATE memci_session SET head = ? WHERE id = ? AND head = ?
-    AND (head = 0 OR EXISTS (SELECT FROM memci_record WHERE session = id AND seq = head)) RETURNING id
+    AND (head = 0 OR EXISTS (SELECT FROM memci_record WHERE session = id AND seq = head AND ? IN ('', token))) RETURNING id
 ) INSERT INTO memci_record (session, seq, line, token)
 SELECT moved.id, ? + number, line, ? FROM moved, unnest(?::bytea[]) WITH ORDINALITY AS new (line, number) RETURNING session
 """
@@ -87,10 +87,12 @@ class _Database:
             raise refusal.deleted(key.session_id)
         return done
 
-    def append(self, key: Key, row: int, expected: int, lines: Sequence[bytes]) -> int:
+    def append(self, key: Key, row: int, expected: int, lines: Sequence[bytes], before: str) -> tuple[int, str]:
         """Write records in one round trip; where the connection was lost, find out what became of the commit.
 
-        Its token tells it from another writer's, whatever is in it. Doing it again cannot double it: its place is taken then.
+        Its token tells it from another writer's, whatever is in it. Doing it again cannot double it: its place is taken then. The
+        token *before* is that of the commit it goes on from; another one there is that of somebody who wrote after the server
+        lost that commit.
         """
         if not row:
             found = self.read(*(key.find if expected else key.begin), key.session_id)
@@ -98,14 +100,18 @@ class _Database:
                 raise refusal.conflict(expected, 0)
             row = int(found[0][0])
         token = self._token()
-        if self.read(_APPEND, (expected + len(lines), row, expected, expected, token, list(lines)), key.session_id):
-            return row
+        if self.read(_APPEND, (expected + len(lines), row, expected, before, expected, token, list(lines)), key.session_id):
+            return row, token
         place = place_of(self.read(*key.find, key.session_id))
         if place.row != row:
             raise refusal.deleted(key.session_id)
-        if [(token,)] != self.read("SELECT token FROM memci_record WHERE session = ? AND seq = ?", (row, expected + 1)):
-            raise refusal.conflict(expected, checked_head(key, place))
-        return row
+        wanted = "SELECT token FROM memci_record WHERE session = ? AND seq = ?"
+        if [(token,)] == self.read(wanted, (row, expected + 1)):
+            return row, token
+        if before and place.head >= expected and [(before,)] != self.read(wanted, (row, expected)):
+            message = f"session {key.session_id!r}: the server lost what was committed, and others went on: it is loaded again"
+            raise UnavailableError(message)
+        raise refusal.conflict(expected, checked_head(key, place))
 
     def check(self) -> None:
         pass  # the server checks its pages itself

@@ -119,8 +119,12 @@ class Rows(Protocol):
         With *removes*, the bytes that they take out are in no file of the database when it returns, as far as it can say.
         """
 
-    def append(self, key: Key, row: int, expected: int, lines: Sequence[bytes]) -> int:
-        """Write lines as ``Journal.append`` does, unless row and records disagree; return the row, made if need be."""
+    def append(self, key: Key, row: int, expected: int, lines: Sequence[bytes], before: str) -> tuple[int, str]:
+        """Write lines as ``Journal.append`` does, unless row and records disagree.
+
+        Return the row, made if need be, and what tells this commit from all others; *before* is that of the one before it, empty
+        where it is not known.
+        """
 
     def check(self) -> None:
         """Raise ``CorruptError`` if the database is damaged, as far as it can tell. O(database)."""

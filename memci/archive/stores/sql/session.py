@@ -76,8 +76,10 @@ class _Journal(_View):
         if self.failure:
             raise UnavailableError(self.failure)
         lines = session.codec.encode_commit(expected, records).splitlines(keepends=True)
+        before = session.token if session.token_seq == expected else ""
         try:
-            session.row = session.rows.append(session.key, session.row, expected, lines)
+            session.row, session.token = session.rows.append(session.key, session.row, expected, lines, before)
+            session.token_seq = expected + len(records)
         except SyncFailedError:
             # The system may have dropped the bytes and would report the next sync as good: never try again.
             self.failure = f"session {session.session_id!r}: an earlier sync failed: refresh() it, or open it again"
@@ -221,6 +223,7 @@ class _Session(OpenedSession):
         self.codec = LineCodec(tenant, session_id)
         self.rows = store.rows
         self.row = 0
+        self.token, self.token_seq = "", 0  # of the last commit that was made here, and its last record
         self.durability = store.durability
         self.journal = _Journal(self)
         self.pages = _Pages(self)

@@ -155,7 +155,7 @@ class _Database:
                 raise UnavailableError(message)
         return done
 
-    def append(self, key: Key, row: int, expected: int, lines: Sequence[bytes]) -> int:
+    def append(self, key: Key, row: int, expected: int, lines: Sequence[bytes], before: str) -> tuple[int, str]:
         def work(run: Runner) -> int:
             place = place_of(run(*key.find))
             if row and place.row != row:
@@ -169,7 +169,7 @@ class _Database:
             run("UPDATE session SET head = ? WHERE id = ?", (expected + len(lines), found))
             return found
 
-        return int(self._write(work, key.session_id))
+        return int(self._write(work, key.session_id)), before
 
     def check(self) -> None:
         self.read("SELECT 1", whole=True)  # once in the life of a connection

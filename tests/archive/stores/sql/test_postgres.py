@@ -5,7 +5,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +174,22 @@ def test_a_commit_of_unknown_outcome_is_found_out(store: LosingStore, lost: str,
     setattr(store.io, lost, 1)
     assert expected + 2 == session.journal.append(expected, [new_record("b"), new_record("c")])
     assert [*"a"[:expected], "b", "c"] == texts_of(session.journal)
+
+
+def test_a_commit_that_the_server_lost_is_not_gone_on_from(store: LosingStore, url: str) -> None:
+    """Where a crash took a commit, and another worker wrote as much since, the next append is refused; what is there is read."""
+    journal = store.open(TENANT, "session").journal
+    append_each(journal, "a", "b")
+    run(url, "DELETE FROM memci_record WHERE seq = 2")
+    run(url, "UPDATE memci_session SET head = 1")
+    with closing(PostgresStore(url)) as other:
+        other.open(TENANT, "session").journal.append(1, [new_record("of another")])
+    with pytest.raises(UnavailableError, match="loaded again"):
+        journal.append(2, [new_record("c")])
+    again = store.open(TENANT, "session").journal
+    assert ["a", "of another"] == texts_of(again)
+    assert 3 == again.append(2, [new_record("c")])
+    assert 4 == again.append(3, [new_record("d")])
 
 
 @pytest.mark.parametrize("lost", ["before", "after"])
