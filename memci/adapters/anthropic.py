@@ -2,17 +2,18 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 from anthropic import APIRequest, APIResponse, AsyncAPIResponse, AsyncCallNext, CallNext, Middleware
 from anthropic.lib.tools import BetaAsyncBuiltinFunctionTool, BetaBuiltinFunctionTool
 
-from memci.adapters.following import Message, answered, check_format
+from memci.adapters.following import Message, answered, check_format, taken_over
 from memci.engine.session import Session
 from memci.errors import ConfigError
 from memci.messages.codec import dumped
+from memci.messages.streaming import assembler, piece
 
 _PATH = "/v1/messages"
 
@@ -22,8 +23,8 @@ class MemciMiddleware(Middleware):
 
     ``client.with_middleware(MemciMiddleware(session))`` is a client whose ``messages.create``, ``messages.stream`` and
     ``beta.messages.tool_runner`` go on with the conversation that is given to them, whole, as always: it is taken at its word, as
-    ``Session.sync`` does, before the model is asked, and the request has the window in its place. Answers that are not streamed
-    are kept as they come, those that are with the next request, or by ``keep``.
+    ``Session.sync`` does, before the model is asked, and the request has the window in its place. Answers are kept as they end,
+    streamed ones too; of a stream that breaks off, what the caller has of it comes with the next request.
 
     It needs a session in the format ``anthropic``, else ``ConfigError``. Thinking, citations and the like go back as they came,
     as long as the window shows them. Breakpoints of messages move with the conversation and are no part of it: where the
@@ -53,8 +54,12 @@ class MemciMiddleware(Middleware):
         if not _is_for_messages(request):
             return call_next(request)
         response = call_next(self._shown(request))
-        if response.http_response.is_success and not request.stream:
-            self.keep(response.parse())
+        if response.http_response.is_success:
+            parsed = response.parse()
+            if request.stream:
+                parsed._iterator = self._heard(parsed._iterator)  # noqa: SLF001 (nothing else tells what a stream says)
+            else:
+                self.keep(parsed)
         return response
 
     async def handle_async(self, request: APIRequest, call_next: AsyncCallNext) -> AsyncAPIResponse[Any]:
@@ -62,15 +67,33 @@ class MemciMiddleware(Middleware):
         if not _is_for_messages(request):
             return await call_next(request)
         response = await call_next(await asyncio.to_thread(self._shown, request))
-        if response.http_response.is_success and not request.stream:
-            await asyncio.to_thread(self.keep, await response.parse())
+        if response.http_response.is_success:
+            parsed = await response.parse()
+            if request.stream:
+                parsed._iterator = self._heard_later(parsed._iterator)  # noqa: SLF001 (as above)
+            else:
+                await asyncio.to_thread(self.keep, parsed)
         return response
 
+    def _heard(self, events: Iterator[Any]) -> Iterator[Any]:
+        heard = _Heard()
+        for event in events:
+            if (message := heard.add(event)) is not None:
+                self.keep(message)
+            yield event
+
+    async def _heard_later(self, events: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        heard = _Heard()
+        async for event in events:
+            if (message := heard.add(event)) is not None:
+                await asyncio.to_thread(self.keep, message)
+            yield event
+
     def keep(self, message: object) -> None:
-        """Keep an answer to the last request, such as the final message of a stream, and calibrate the counter by its usage."""
+        """Keep an answer to the last request, and calibrate the counter by its usage; it is called for each answer that ends."""
         answer: Any = dumped(message)
         self._said = [*self._asked, answer]
-        self._session.sync([*self._system, *self._said])
+        taken_over(self._session, self._system, self._said)
         if usage := answer.get("usage"):
             with suppress(ConfigError):  # what cannot be the window's size is no reason to lose the answer
                 self._session.report_usage(usage)
@@ -90,12 +113,32 @@ class MemciMiddleware(Middleware):
         system = body.get("system") or []
         told = [{"type": "text", "text": system}] if isinstance(system, str) else system
         self._system = [{"role": "system", "content": [block]} for block in told]
-        self._session.sync([*self._system, *messages])
-        window = self._session.window(self._budget, tools=body.get("tools"))
+        if not told:
+            self._session.set_system([])
+        taken_over(self._session, self._system, messages)
+        window = self._session.window(self._budget, tools=[*(body.get("tools") or ()), *_output(body)])
         shown = [dict(message) for message in window.messages]
         if (marked := [*filter(None, breakpoints)]) and not self._session.config.cache_breakpoints:
             shown[-1] = _marked(shown[-1], marked[-1])
         return request.copy(body={**body, "messages": shown, **({"system": window.system} if window.system else {})})
+
+
+class _Heard:
+    """An answer that is streamed, put together by the events of it."""
+
+    def __init__(self) -> None:
+        self._assembler = assembler("anthropic")
+        self._id: object = None
+
+    def add(self, event: object) -> Message | None:
+        """Take an event in, and return the answer where it ended it."""
+        told = piece(event)
+        self._assembler.add(told)
+        if told.get("type") == "message_start":
+            self._id = told.get("message", {}).get("id")
+        if told.get("type") != "message_stop" or not (messages := self._assembler.messages()):
+            return None
+        return {**messages[0], "id": self._id, "usage": self._assembler.usage}
 
 
 class SessionTool(BetaBuiltinFunctionTool):
@@ -137,14 +180,30 @@ def _is_for_messages(request: APIRequest) -> bool:
     return is_meant and isinstance(request.json, Mapping) and bool(request.json.get("messages"))
 
 
+def _output(body: Mapping[str, Any]) -> Iterator[Message]:
+    """Yield what an output must look like, as a tool."""
+    schema = ((body.get("output_config") or {}).get("format") or {}).get("schema")
+    if schema:
+        yield {"name": "output", "description": "", "input_schema": schema}
+
+
 def _without_breakpoints(message: Message) -> tuple[Message, Any]:
     """Return a message without its marks for the provider's cache, and the last of them."""
     content = message.get("content")
     if not isinstance(content, list):
         return message, None
-    marks = [block["cache_control"] for block in content if isinstance(block, dict) and "cache_control" in block]
-    left = [{key: value for key, value in block.items() if key != "cache_control"} for block in content] if marks else content
-    return {**message, "content": left}, marks[-1] if marks else None
+    marks = list[Any]()
+    return {**message, "content": [_without_mark(block, marks) for block in content]}, marks[-1] if marks else None
+
+
+def _without_mark(block: Any, marks: list[Any]) -> Any:  # noqa: ANN401 (a block of any kind)
+    if not isinstance(block, dict):
+        return block
+    left = {key: value for key, value in block.items() if key != "cache_control"}
+    if isinstance(block.get("content"), list):  # a result's
+        left["content"] = [_without_mark(inner, marks) for inner in block["content"]]
+    marks += [block["cache_control"]] if block.get("cache_control") else []
+    return left
 
 
 def _marked(message: Message, mark: object) -> Message:

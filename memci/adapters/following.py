@@ -4,11 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
+from memci.engine.core.known_messages import sent_digest
 from memci.engine.session import Session
 from memci.engine.tools.recall_tools import answer, read_arguments
-from memci.errors import ConfigError
+from memci.errors import ArgumentError, ConfigError
 from memci.messages.codec import digest
+from memci.messages.formats.format import get
 
+_SHARED = 16  # of the newest messages, one of which a list has that goes on from the session
 _Own = TypeVar("_Own")
 
 Message = dict[str, Any]
@@ -39,7 +42,7 @@ class Followed:
             return
         self._longest = len(messages)
         if self._whole:
-            self._session.sync([*system, *messages])
+            taken_over(self._session, system, messages)
             return
         if system:
             self._session.set_system(system)
@@ -49,6 +52,29 @@ class Followed:
             self._session.rewind(self._taken[known][1])
         entries = self._session.extend(messages[known:])
         self._taken[known:] = [(each, entry.address) for each, entry in zip(digests[known:], entries, strict=True)]
+
+
+def taken_over(session: Session, system: Sequence[Message], messages: Sequence[Message]) -> None:
+    """Bring a session to what a whole list says; of one whose beginning was cut off, what is new comes in. O(messages)."""
+    try:
+        session.sync([*system, *messages])
+    except ArgumentError:
+        if (new := newer(session, messages)) is None:
+            raise
+        if system:
+            session.set_system(system)
+        session.extend(new)
+
+
+def newer(session: Session, messages: Sequence[Message]) -> Sequence[Message] | None:
+    """Return what a list has that the session does not: all after the newest message that both have; ``None`` for no such one."""
+    wire = get(session.config.format)
+    given = [sent_digest(wire, message) for message in messages]
+    known = [sent_digest(wire, dict(said.message)) for said in session.transcript(_SHARED)]
+    for each in known:
+        if each in given:
+            return messages[len(given) - given[::-1].index(each) :]
+    return None if known else messages
 
 
 def matched(window: Sequence[Message], given: Iterable[tuple[Message, _Own]]) -> list[tuple[Message, _Own | None]]:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from hashlib import sha256
 from itertools import dropwhile, takewhile
 from typing import Any
 
@@ -15,7 +16,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from memci.adapters.following import Message, answered, check_format, matched
+from memci.adapters.following import Message, answered, check_format, matched, taken_over
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import ConfigError
@@ -95,7 +96,11 @@ class MemciMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             _take(session, [], messages)
 
     def _thread(self) -> str:
-        return str(get_config().get("configurable", {}).get("thread_id", ""))
+        given = get_config().get("configurable", {})
+        thread, (*outer, _) = str(given.get("thread_id", "")), str(given.get("checkpoint_ns", "")).split("|")
+        if thread and outer:  # an agent that another one calls: it has the thread of that one, and a conversation of its own
+            return f"{thread[:200]}.{sha256('|'.join(outer).encode()).hexdigest()[:16]}"
+        return thread
 
     def _opened(self, thread: str) -> AbstractContextManager[Session]:
         if isinstance(self._source, Session):
@@ -113,14 +118,14 @@ class MemciMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         given = _take(session, prompt, request.messages)
         offered = {_name(tool) for tool in request.tools}
         own = [tool for tool in session.toolbox.openai() if tool["function"]["name"] not in offered]
-        tools = [*map(convert_to_openai_tool, request.tools), *own]
+        tools = [*map(_schema, request.tools), *own]
         window = session.window(self._budget, tools=[*tools, *_outputs(request.response_format)])
         system = [*takewhile(_is_system, window.messages)]
         messages: list[Any] = [
             convert_to_messages([message])[0] if whole is None else whole
             for message, whole in matched(window.messages[len(system) :], given)
         ]
-        told = SystemMessage("\n\n".join(map(text_of, system))) if system and system != prompt else request.system_message
+        told = _joined(request.system_message, system[len(prompt) :])
         return request.override(messages=messages, system_message=told, tools=[*request.tools, *own])
 
     def _answered(self, thread: str, request: ToolCallRequest) -> ToolMessage | None:
@@ -152,12 +157,30 @@ def _take(session: Session, prompt: Sequence[Message], messages: Sequence[Any]) 
         for several in [_converted(message)]
         for made in several
     ]
-    session.sync([*prompt, *(message for message, _ in given)])
+    taken_over(session, prompt, [message for message, _ in given])
     return [(message, own) for message, own in given if own is not None]
 
 
 def _converted(message: Any) -> list[Message]:  # noqa: ANN401 (a message of any kind)
-    return convert_to_openai_messages([message])
+    try:
+        made: list[Message] = convert_to_openai_messages([message])
+    except ValueError:  # it has parts that no chat completion has
+        made = convert_to_openai_messages([message.model_copy(update={"content": ""})])
+        made[0]["content"] = [{"type": "text", "text": part} if isinstance(part, str) else part for part in message.content]
+    for call in getattr(message, "invalid_tool_calls", ()):  # the agent answers these too
+        function = {"name": call["name"] or "", "arguments": call["args"] or ""}
+        made[0].setdefault("tool_calls", []).append({"id": call["id"], "type": "function", "function": function})
+    return made
+
+
+def _joined(prompt: SystemMessage | None, rules: Sequence[Message]) -> SystemMessage | None:
+    """Return the system prompt, as it is, with the rules that memci adds to it."""
+    if not rules:
+        return prompt
+    texts = [*map(text_of, rules)]
+    if prompt is None or isinstance(prompt.content, str):
+        return SystemMessage("\n\n".join([*([prompt.text] if prompt is not None else []), *texts]))
+    return SystemMessage([*prompt.content, *({"type": "text", "text": text} for text in texts)])
 
 
 def _prompt(request: ModelRequest[Any]) -> list[Message]:
@@ -169,7 +192,19 @@ def _is_system(message: Message) -> bool:
 
 
 def _name(tool: Any) -> str:  # noqa: ANN401 (a tool, or its schema)
-    return str(convert_to_openai_tool(tool)["function"]["name"])
+    return str(_schema(tool)["function"]["name"])
+
+
+def _schema(tool: Any) -> Message:  # noqa: ANN401 (as above)
+    """Return a tool as OpenAI's chat has it; one that the provider runs, by its settings."""
+    try:
+        schema = convert_to_openai_tool(tool)
+    except ValueError:
+        schema = {}
+    if "function" in schema:
+        return schema
+    name = str(tool.get("name") or tool.get("type") or next(iter(tool), ""))
+    return {"type": "function", "function": {"name": name, "description": "", "parameters": tool}}
 
 
 def _outputs(response_format: Any) -> Iterator[Message]:  # noqa: ANN401 (a strategy)

@@ -25,13 +25,11 @@ from agents.memory import SessionABC, SessionSettings
 from agents.run_config import CallModelData, ModelInputData
 from agents.tool_context import ToolContext
 
-from memci.adapters.following import Message, answered, check_format
+from memci.adapters.following import Message, answered, check_format, newer
 from memci.engine.core.known_messages import sent_digest
 from memci.engine.session import Session
 from memci.errors import ConfigError
 from memci.messages.formats.format import get
-
-_SHARED = 16  # of the newest items, one of which a run shows that goes on from the session
 
 
 class MemciSession(SessionABC, RunHooks[Any]):
@@ -99,7 +97,7 @@ class MemciSession(SessionABC, RunHooks[Any]):
     def _view(self, data: CallModelData[Any]) -> ModelInputData:
         instructions = data.model_data.instructions
         system = [{"role": "system", "content": instructions}] if instructions else []
-        new = self._new([dict(item) for item in data.model_data.input])
+        new = newer(self._session, [dict(item) for item in data.model_data.input])
         if new is None:
             if any(tool is own for tool in data.agent.tools for own in self._tools):
                 message = "the run does not go on from the session: give it session=memory, and all that this returns"
@@ -114,18 +112,6 @@ class MemciSession(SessionABC, RunHooks[Any]):
         window = self._session.window(self._budget, tools=[*_schemas(data.agent)])
         sent: Any = [message for message in window.messages if message not in system]  # the SDK sends these itself
         return ModelInputData(input=sent, instructions=instructions)
-
-    def _new(self, given: list[Message]) -> list[Message] | None:
-        """Return what a run shows that the session does not hold yet: all after the newest item that both have.
-
-        ``None`` where it does not go on from the session.
-        """
-        known = [self._digest(dict(said.message)) for said in self._session.transcript(_SHARED)]
-        digests = [*map(self._digest, given)]
-        for each in known:
-            if each in digests:
-                return given[len(digests) - digests[::-1].index(each) :]
-        return None if known else given
 
     def _digest(self, item: Message) -> bytes:
         return sent_digest(get("responses"), item)

@@ -169,27 +169,94 @@ def test_answers_go_back_as_they_came(session: Session) -> None:
     assert [[text("One?")], [text("Answer 1.")], "Three?", [text("Answer 3.")]] == said
 
 
-def test_a_stream_is_kept(session: Session) -> None:
-    """What a stream ended with is kept by hand, or with the next request."""
-    deltas: list[dict[str, Any]] = [
-        {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "model": "c", "content": []}},
-        {"type": "content_block_start", "index": 0, "content_block": text("")},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "On the third."}},
-        {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 3}},
-        {"type": "message_stop"},
+def streamed(content: list[dict[str, Any]], number: int) -> str:
+    """Return an answer as the provider streams it."""
+    message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "c", "content": []}
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {**message, "usage": {"input_tokens": 50, "output_tokens": 1}}}
     ]
-    deltas[0]["message"]["usage"] = {"input_tokens": 50, "output_tokens": 1}
-    lines = "".join(f"event: {delta['type']}\ndata: {json.dumps(delta)}\n\n" for delta in deltas)
-    memory = MemciMiddleware(session)
-    http = httpx2.Client(
-        transport=httpx2.MockTransport(lambda _: httpx2.Response(200, text=lines, headers={"content-type": "text/event-stream"}))
+    for place, block in enumerate(content):
+        if block["type"] == "text":
+            begun, delta = text(""), {"type": "text_delta", "text": block["text"]}
+        else:
+            begun, delta = {**block, "input": {}}, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        events.append({"type": "content_block_start", "index": place, "content_block": begun})
+        events.append({"type": "content_block_delta", "index": place, "delta": delta})
+        events.append({"type": "content_block_stop", "index": place})
+    reason = "tool_use" if content[-1]["type"] == "tool_use" else "end_turn"
+    events.append({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 3}})
+    events.append({"type": "message_stop"})
+    return "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+
+
+class StreamingProvider(Provider):
+    """Answers with events."""
+
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        body = json.loads(request.content)
+        self.bodies.append(body)
+        told = streamed(self._answer(body, len(self.bodies)), len(self.bodies))
+        return httpx2.Response(200, text=told, headers={"content-type": "text/event-stream"})
+
+
+def test_streams_are_kept(session: Session) -> None:
+    """What is streamed is kept as it ends, by hand and in the tool runner, which goes on from it."""
+    provider = StreamingProvider(
+        lambda _, number: [use("look", number, place="a")] if number in (2, 3) else [text("On the third.")]
     )
-    client = anthropic.Anthropic(api_key="none", http_client=http).with_middleware(memory)
-    with client.messages.stream(messages=[{"role": "user", "content": "When?"}], **ASKED) as stream:
+    memory = MemciMiddleware(session)
+    client = client_of(provider, memory)
+    asked: list[Any] = [{"role": "user", "content": "When?"}]
+    with client.messages.stream(messages=asked, **ASKED) as stream:
         assert "On the third." == "".join(stream.text_stream)
-        memory.keep(stream.get_final_message())
     assert [text("On the third.")] == [*session.messages()][-1]["content"]
+    asked += [{"role": "assistant", "content": [text("On the third.")]}, {"role": "user", "content": "Look first."}]
+    for run in client.beta.messages.tool_runner(messages=asked, tools=[look], stream=True, **ASKED):
+        for _ in run:
+            pass
+    said = [message["role"] for message in session.messages()][1:]
+    assert ["user", "assistant"] * 4 == said
+    assert 50 in [event.data["prompt_tokens"] for event in session.events("usage")] or () == session.verify().problems
+
+
+def test_streams_with_asyncio(session: Session) -> None:
+    """The same for an asynchronous client."""
+    provider = StreamingProvider(lambda _, __: [text("On the third.")])
+
+    async def ask() -> str:
+        http = httpx2.AsyncClient(transport=httpx2.MockTransport(provider.later))
+        memory = MemciMiddleware(session)
+        client = anthropic.AsyncAnthropic(api_key="none", http_client=http).with_middleware(memory)
+        async with client, client.messages.stream(messages=[{"role": "user", "content": "When?"}], **ASKED) as stream:
+            return "".join([said async for said in stream.text_stream])
+
+    assert "On the third." == asyncio.run(ask())
+    assert [text("On the third.")] == [*session.messages()][-1]["content"]
+
+
+def test_requests_are_taken_at_their_word(session: Session) -> None:
+    """One without a system prompt has none, marks inside of results are no part of it, and the schema of an output counts."""
+    provider = Provider(lambda _, number: [use("look", number, place="a")] if number == 1 else [text("Well.")])
+    client = client_of(provider, MemciMiddleware(session))
+    asked: list[Any] = [{"role": "user", "content": "One?"}]
+    first = client.messages.create(messages=asked, **ASKED)
+    result = {
+        "type": "tool_result",
+        "tool_use_id": "toolu_look_1_1",
+        "content": [{**text("sand"), "cache_control": {"type": "ephemeral"}}],
+    }
+    asked += [{"role": "assistant", "content": first.content}, {"role": "user", "content": [result]}]
+    client.messages.create(messages=asked, model="m", max_tokens=5)
+    assert "system" not in provider.bodies[-1]
+    before = session.seq
+    unmarked = [*asked[:-1], {"role": "user", "content": [{**result, "content": [text("sand")]}]}]
+    schema = {"type": "object", "properties": {f"a{number}": {"type": "string"} for number in range(600)}}
+    output: Any = {"format": {"type": "json_schema", "schema": schema}}
+    with pytest.raises(memci.BudgetError):
+        client.messages.create(messages=unmarked, model="m", max_tokens=5, output_config=output)
+    assert [] == [
+        event for event in session.events("rewound", before) if event.data["page"] == "usr-1" and event.data["position"] < 4
+    ]
 
 
 def test_other_requests_are_left_alone(session: Session) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -173,6 +174,93 @@ def test_the_rules_of_recall_stand_in_the_one_system_message(engine: memci.Engin
     assert isinstance(first, SystemMessage)
     assert first.text.startswith("You are a careful helper.\n\nEarlier pages")
     assert not any(isinstance(message, SystemMessage) for message in others)
+
+
+def test_calls_that_are_no_json(engine: memci.Engine) -> None:
+    """The agent answers them itself; the thread goes on."""
+    broken = AIMessage(
+        "",
+        invalid_tool_calls=[{"name": "look", "args": '{"place": ', "id": "i1", "error": "no JSON", "type": "invalid_tool_call"}],
+    )
+    answers = iter([broken, AIMessage("Well."), AIMessage("And more.")])
+    model = Model(answer=lambda _: next(answers), calls=[], sizes=[], offered=[])
+    agent = agent_of(model, engine, checkpointer=InMemorySaver())
+    for text in ("One?", "Two?"):
+        agent.invoke({"messages": [HumanMessage(text)]}, thread())
+    with engine.session("chat") as session:
+        assert () == session.verify().problems
+        assert 2 == session.turn
+
+
+def test_an_agent_that_another_one_calls(engine: memci.Engine) -> None:
+    """It has the thread of the other one, and a conversation of its own, also where several are called at once."""
+    inner_model = Model(answer=lambda messages: AIMessage(f"answer to {messages[-1].text}"), calls=[], sizes=[], offered=[])
+    inner = agent_of(inner_model, engine)
+
+    @tool
+    def ask(question: str) -> str:
+        """Ask somebody else."""
+        return str(inner.invoke({"messages": [HumanMessage(question)]})["messages"][-1].text)
+
+    def work(messages: list[Any]) -> AIMessage:
+        if isinstance(messages[-1], HumanMessage):
+            return AIMessage("", tool_calls=[called("ask", question=f"sub {number}") for number in range(4)])
+        return AIMessage("All answered.")
+
+    model = Model(answer=work, calls=[], sizes=[], offered=[])
+    middleware = [MemciMiddleware(engine)]
+    agent = create_agent(model, [ask], system_prompt="You delegate.", middleware=middleware, checkpointer=InMemorySaver())
+    for text in ("One?", "Two?"):
+        state = agent.invoke({"messages": [HumanMessage(text)]}, thread())["messages"]
+    results = [message.text for message in state if isinstance(message, ToolMessage)]
+    assert sorted(f"answer to sub {number}" for number in range(4)) * 2 == [*sorted(results[:4]), *sorted(results[4:])]
+    with engine.session("chat") as session:
+        assert 2 == session.turn
+        assert [] == list(session.events("rewound"))
+
+
+def test_what_no_chat_completion_has(engine: memci.Engine) -> None:
+    """Tools that the provider runs, parts of other kinds, and a system prompt of blocks go through as they are."""
+    mark = {"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}
+    model = Model(answer=remembering, calls=[], sizes=[], offered=[])
+    search: dict[str, Any] = {"type": "web_search_preview"}
+    seen: list[Any] = []
+
+    class Last(AgentMiddleware):
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            seen.append(request)
+            return handler(request.override(tools=[each for each in request.tools if each is not search]))
+
+    agent = create_agent(
+        model,
+        [look, search],
+        system_prompt=SystemMessage([mark]),
+        middleware=[MemciMiddleware(engine), Last()],
+        checkpointer=InMemorySaver(),
+    )
+    plain = {"type": "text-plain", "text": "plain words", "mime_type": "text/plain"}
+    agent.invoke({"messages": [HumanMessage([{"type": "text", "text": "See."}, plain])]}, thread())
+    for number in range(1, 14):
+        agent.invoke({"messages": [HumanMessage(question(number))]}, thread())
+    assert search in seen[-1].tools
+    assert mark == seen[-1].system_message.content[0]
+    assert "Earlier pages" in seen[-1].system_message.text
+
+
+def test_a_state_whose_beginning_was_removed(engine: memci.Engine) -> None:
+    """The session keeps what the state lets go of, and takes in what is new."""
+    model = Model(answer=lambda _: AIMessage("Well."), calls=[], sizes=[], offered=[])
+    agent = agent_of(model, engine, checkpointer=InMemorySaver())
+    for number in range(6):
+        state = agent.invoke({"messages": [HumanMessage(f"{number}?")]}, thread())["messages"]
+    gone = [RemoveMessage(id=message.id) for message in state[:6]]
+    for number in (6, 7):
+        agent.invoke({"messages": [*gone, HumanMessage(f"{number}?")]}, thread())
+        gone = []
+    with engine.session("chat") as session:
+        assert [f"{number}?" for number in range(8)] == [
+            message["content"] for message in session.messages() if message["role"] == "user"
+        ]
 
 
 def test_what_is_missing_is_said(engine: memci.Engine) -> None:
