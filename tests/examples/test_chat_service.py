@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -97,9 +97,9 @@ class Model:
         if last["role"] == "tool":
             yield {"content": "It was found."}
         elif text.startswith("find"):
-            function = {"name": "search_pages", "arguments": json.dumps({"query": text})}
-            yield {"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]}
-            yield {"tool_calls": [{"index": 1, "id": "call_2", "type": "function", "function": function}]}
+            for index, name, arguments in ((0, "search_pages", {"query": text}), (1, "list_pages", {})):
+                function = {"name": name, "arguments": json.dumps(arguments)}
+                yield {"tool_calls": [{"index": index, "id": f"call_{index}", "type": "function", "function": function}]}
         else:
             yield {"content": f"Answer {self.asked(text)} "}
             if text.startswith("hold"):
@@ -306,15 +306,17 @@ def test_tools_are_carried_out_once(chat: Chat, model: Model) -> None:
     """The model's calls get their results before it is asked again; a request that is sent again hears it and repeats nothing."""
     told = chat.say("find the invoice", "1")
     assert (["tool", "tool", "text", "done"], "It was found.") == ([kind for kind, _ in told], text_of(told))
-    assert "search_pages" == told[0][1]["name"]
-    asked = len(model.requests)
-    assert told[:-1] == chat.say("find the invoice", "1")[:-1]
-    assert asked == len(model.requests)
+    assert ["search_pages", "list_pages"] == [call["name"] for kind, call in told if kind == "tool"]
     roles = ["assistant", "tool", "tool", "assistant", "user"]
     newest = chat.get("messages")
     assert roles == [message["role"] for message in newest]
     assert "It was found." == text_of(chat.post(f"regenerate/{newest[0]['seq']}")[1])
     assert roles == [message["role"] for message in chat.get("messages")]
+    chat.say("find another", "2")  # pages are other ones than before
+    asked = len(model.requests)
+    assert told[:-1] == chat.say("find the invoice", "1")[:-1]
+    assert roles * 2 == [message["role"] for message in chat.get("messages")]
+    assert asked == len(model.requests)
 
 
 def test_a_model_that_fails_is_asked_again(chat: Chat) -> None:
@@ -323,6 +325,14 @@ def test_a_model_that_fails_is_asked_again(chat: Chat) -> None:
     assert ["fail at first"] == chat.texts()
     assert "Answer 2 to fail at first" == text_of(chat.say("fail at first", "1"))
     assert ["fail at first", "Answer 2 to fail at first"] == chat.texts()
+
+
+def test_nobody_answers_in_the_middle_of_a_chat(chat: Chat) -> None:
+    """A question whose answer failed, and after which others came, is not answered any more."""
+    assert ["error"] == [kind for kind, _ in chat.say("fail and go on", "1")]
+    chat.say("and on", "2")
+    assert ["done"] == [kind for kind, _ in chat.say("fail and go on", "1")]
+    assert ["fail and go on", "and on", "Answer 1 to and on"] == chat.texts()
 
 
 def test_two_workers_serve_one_chat(chat: Chat, store: str) -> None:
@@ -375,6 +385,33 @@ def test_it_runs_without_a_model(service: ModuleType) -> None:
         assert "I have read 2 messages." == text_of(list(events(iter(told.text.splitlines()))))
 
 
+def call(service: ModuleType, client: TestClient, send: Callable[[Value], Awaitable[None]]) -> None:
+    """Say something as a server of ASGI does, which hands each part of the answer to *send*."""
+
+    async def receive() -> Value:
+        return {"type": "http.request", "body": b'{"text": "Hello."}'}
+
+    headers = [(b"idempotency-key", b"1"), (b"content-type", b"application/json")]
+    scope: Value = {"type": "http", "asgi": {"version": "3.0", "spec_version": "2.4"}, "state": client.app_state}
+    scope |= {"method": "POST", "path": "/chats/1/messages", "query_string": b"", "headers": headers}
+    assert client.portal is not None
+    client.portal.call(service.app, scope, receive, send)
+
+
+def test_a_chat_is_free_once_the_end_is_told(service: ModuleType) -> None:
+    """Whoever hears that an answer is done may ask on before the connection has ended."""
+    free: list[int] = []
+
+    async def send(message: Value) -> None:
+        if b"event: done" in message.get("body", b""):
+            async with client.app_state["engine"].session("1") as session, session.lease(wait_s=0):
+                free.append(await session.turn)
+
+    with TestClient(service.app) as client:
+        call(service, client, send)
+    assert [1] == free
+
+
 def test_what_came_is_kept_whatever_the_server_does(service: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a server tells by an error of ``send`` that the client left, what came is there, and the chat is free."""
 
@@ -382,27 +419,14 @@ def test_what_came_is_kept_whatever_the_server_does(service: ModuleType, monkeyp
         for word in ("Came, ", "sent, ", "never sent"):
             yield {"choices": [{"delta": {"content": word}}]}
 
-    async def receive() -> Value:
-        return {"type": "http.request", "body": b'{"text": "Hello."}'}
-
     async def send(message: Value) -> None:
         if b"sent" in message.get("body", b""):
             raise OSError
 
     monkeypatch.setattr(service, "model", model)
-    headers = [(b"idempotency-key", b"1"), (b"content-type", b"application/json")]
-    scope: Value = {"type": "http", "asgi": {"version": "3.0", "spec_version": "2.4"}}
     with TestClient(service.app) as client:
-        assert client.portal is not None
-        scope |= {
-            "method": "POST",
-            "path": "/chats/1/messages",
-            "query_string": b"",
-            "headers": headers,
-            "state": client.app_state,
-        }
         with pytest.raises(ClientDisconnect):
-            client.portal.call(service.app, scope, receive, send)
+            call(service, client, send)
         newest = client.get("/chats/1/messages").json()[0]
         assert ("Came, sent, ", {"interrupted": True}) == (newest["text"], newest["metadata"])
         told = client.post("/chats/1/messages", headers={"Idempotency-Key": "1"}, json={"text": "Hello."})
