@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +23,7 @@ from fastapi.testclient import TestClient
 from starlette.requests import ClientDisconnect
 
 import memci
+from tests.archive.stores.sql.postgres_server import running_server
 from tests.chat.model_server import problems
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -127,7 +128,8 @@ class Chat:
     """A conversation with the service, over connections of its own."""
 
     def __init__(self, url: str) -> None:
-        self.url = f"{url}/chats/{uuid4()}"
+        self.id = str(uuid4())
+        self.url = f"{url}/chats/{self.id}"
 
     @contextmanager
     def asking(self, path: str, key: str = "", body: Value | None = None) -> Iterator[tuple[int, Iterator[Event]]]:
@@ -179,14 +181,9 @@ def model() -> Iterator[Model]:
     model.close()
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return f"sqlite:///{tmp_path_factory.mktemp('service') / 'chats.db'}"
-
-
-@pytest.fixture(scope="module")
-def url(model: Model, store: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    log = tmp_path_factory.mktemp("log") / "log"
+@contextmanager
+def serving(store: str, model: Model, log: Path) -> Iterator[str]:
+    """Run two workers, and give their URL."""
     environment = {"MEMCI_STORE": store, "OPENAI_BASE_URL": f"http://127.0.0.1:{model.http.server_port}/v1", "NO_PROXY": "*"}
     command = ["uvicorn", "--app-dir", str(EXAMPLES), "--workers", "2", "--port", "0", "chat_service:app"]
     with log.open("w") as out:
@@ -205,6 +202,13 @@ def url(model: Model, store: str, tmp_path_factory: pytest.TempPathFactory) -> I
     told = log.read_text()
     assert "Traceback" not in told, told
     assert 2 == told.count("shutdown complete")
+
+
+@pytest.fixture(scope="module")
+def url(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("service")
+    with serving(f"sqlite:///{folder / 'chats.db'}", model, folder / "log") as url:
+        yield url
 
 
 @pytest.fixture
@@ -335,34 +339,44 @@ def test_nobody_answers_in_the_middle_of_a_chat(chat: Chat) -> None:
     assert ["fail and go on", "and on", "Answer 1 to and on"] == chat.texts()
 
 
-def test_two_workers_serve_one_chat(chat: Chat, store: str) -> None:
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_two_workers_serve_one_chat(kind: str, model: Model, tmp_path: Path) -> None:
     """Both workers answer, several clients and double clicks at once; each question is there once, and its answer after it."""
+    with ExitStack() as opened:
+        server = opened.enter_context(running_server()) if kind == "postgres" else None
+        store = f"sqlite:///{tmp_path / 'chats.db'}" if server is None else server.new_url()
+        chat = Chat(opened.enter_context(serving(store, model, tmp_path / "log")))
+        texts = talk(chat, kind)
+        pages = [chat.get("messages", limit=5)]
+        while len(pages[-1]) == 5:
+            pages.append(chat.get("messages", limit=5, before=pages[-1][-1]["address"]))
+        assert texts[::-1] == [message["text"] for page in pages for message in page]
+        with memci.Engine(store) as engine, engine.session(chat.id) as session:
+            assert session.verify().ok
+            assert texts == [message["content"] for message in session.messages() if message["role"] != "system"]
+    assert [] == model.refused
+
+
+def talk(chat: Chat, about: str) -> list[str]:
+    """Let many talk at once, all with double clicks, until both workers have answered; return what was said."""
     workers: set[str] = set()
 
-    def ask(number: int) -> str:
-        status, told = until(
-            lambda: (asked := chat.post("messages", str(number), {"text": f"part {number}"}))[0] == 200 and asked
-        )
+    def ask(text: str) -> str:
+        _, told = until(lambda: (asked := chat.post("messages", text, {"text": text}))[0] == 200 and asked)
         workers.add(told[-1][1]["worker"])
-        return f"{status} {text_of(told)}"
+        return text_of(told)
 
-    numbers = 0
+    texts: list[str] = []
     with ThreadPoolExecutor(6) as clients:
-        while len(workers) < 2 or numbers < 12:
-            clicked = [number for number in range(numbers, numbers + 6) for _ in range(2)]
-            assert [f"200 Answer 1 to part {number}" for number in clicked] == list(clients.map(ask, clicked))
-            numbers += 6
-    texts = chat.texts()
-    assert 2 * numbers == len(texts)
-    assert sorted(f"part {number}" for number in range(numbers)) == sorted(texts[::2])
-    assert [f"Answer 1 to {text}" for text in texts[::2]] == texts[1::2]
-    pages, before = [chat.get("messages", limit=5)], ""
-    while before := pages[-1][-1]["address"] if len(pages[-1]) == 5 else "":
-        pages.append(chat.get("messages", limit=5, before=before))
-    assert texts[::-1] == [message["text"] for page in pages for message in page]
-    with memci.Engine(store) as engine, engine.session(chat.url.rpartition("/")[2]) as session:
-        assert session.verify().ok
-        assert texts == [message["content"] for message in session.messages() if message["role"] != "system"]
+        while len(workers) < 2 or len(texts) < 12:
+            several = [f"{about} {number}" for number in range(len(texts), len(texts) + 6)]
+            clicked = [text for text in several for _ in range(2)]
+            assert [f"Answer 1 to {text}" for text in clicked] == list(clients.map(ask, clicked))
+            texts += several
+    said = chat.texts()
+    assert sorted(texts) == sorted(said[::2])
+    assert [f"Answer 1 to {text}" for text in said[::2]] == said[1::2]
+    return said
 
 
 @pytest.fixture
