@@ -72,7 +72,7 @@ async def newest_turn(session: memci.AsyncSession) -> list[memci.Said]:
     return said[::-1]
 
 
-async def answer(session: memci.AsyncSession, seq: int) -> AsyncGenerator[tuple[str, Any]]:
+async def answer(session: memci.AsyncSession, seq: int) -> AsyncGenerator[tuple[str, Any]]:  # noqa: C901 (in its order)
     """Yield the answer to the message of an event, piece by piece: what is there of it, and what is missing."""
     said = await newest_turn(session)
     if said[0].seq == seq and "interrupted" in said[-1].metadata:
@@ -86,6 +86,9 @@ async def answer(session: memci.AsyncSession, seq: int) -> AsyncGenerator[tuple[
                 async with aclosing(model((await session.window(tools=tools)).messages, tools)) as chunks:
                     async for chunk in chunks:
                         yield "text", stream.add(chunk)
+        if said[0].seq == seq and not stream.complete:
+            message = "the model did not end its answer"
+            raise memci.ModelError(message)
         if stream.usage:
             await session.report_usage(stream.usage)
         if not stream.entries or not (calls := stream.entries[0].message.get("tool_calls")):

@@ -105,6 +105,8 @@ class Model:
             yield {"content": f"Answer {self.asked(text)} "}
             if text.startswith("hold"):
                 assert self.released.wait(SECONDS)
+            if text == "break off" and self.asked(text) == 1:
+                return
             yield {"content": f"to {text}"}
         yield {}
 
@@ -331,6 +333,14 @@ def test_a_model_that_fails_is_asked_again(chat: Chat) -> None:
     assert ["fail at first", "Answer 2 to fail at first"] == chat.texts()
 
 
+def test_a_model_that_breaks_off_is_asked_again(chat: Chat) -> None:
+    """Where the model does not end its answer the client is told, what came is there, and the same request asks anew."""
+    assert ["text", "error"] == [kind for kind, _ in chat.say("break off", "1")]
+    assert ["break off", "Answer 1 "] == chat.texts()
+    assert "Answer 2 to break off" == text_of(chat.say("break off", "1"))
+    assert ["break off", "Answer 2 to break off"] == chat.texts()
+
+
 def test_nobody_answers_in_the_middle_of_a_chat(chat: Chat) -> None:
     """A question whose answer failed, and after which others came, is not answered any more."""
     assert ["error"] == [kind for kind, _ in chat.say("fail and go on", "1")]
@@ -431,7 +441,7 @@ def test_what_came_is_kept_whatever_the_server_does(service: ModuleType, monkeyp
 
     async def model(*_: object) -> AsyncIterator[Value]:
         for word in ("Came, ", "sent, ", "never sent"):
-            yield {"choices": [{"delta": {"content": word}}]}
+            yield {"choices": [{"delta": {"content": word}, "finish_reason": "stop" if word == "never sent" else None}]}
 
     async def send(message: Value) -> None:
         if b"sent" in message.get("body", b""):
