@@ -114,6 +114,16 @@ def test_what_the_other_format_cannot_say_is_named() -> None:
     assert imported.times[2:4] == ("2026-01-02T03:04:04+00:00", "2026-01-02T03:04:06+00:00")
 
 
+def test_thinking_without_a_signature_stays_out() -> None:
+    """The provider would refuse it; it is listed with its line."""
+    work = Transcript()
+    work.say("user", "Mend it.")
+    work.say("assistant", [{"type": "thinking", "thinking": "I look.", "signature": ""}, {"type": "text", "text": "Done."}])
+    imported = transcript(work.data(), "file")
+    assert [{"type": "text", "text": "Done."}] == imported.messages[1]["content"]
+    assert ["line 3: thinking that has no signature"] == [*map(str, imported.lost)]
+
+
 def test_a_transcript_of_items() -> None:
     """Lines whose payload is an item of the Responses API are its items; other lines are counted."""
     call = {"type": "function_call", "call_id": "c", "name": "shell", "arguments": "{}"}

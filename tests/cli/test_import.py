@@ -87,6 +87,8 @@ def test_damaged_files_write_nothing(run: Run, store: str, tmp_path: Path) -> No
     path.write_bytes(b'[{"mapping"')
     assert "line 1" in run("import", path, "--store", store).err
     assert "the file: it is no JSON" in run("import", path, "--store", store, "--from", "claude").err
+    path.write_bytes(b"PK\3\4 and more")
+    assert "unpack it" in run("import", path, "--store", store).err
     assert ExitCode.USAGE == run("import", tmp_path / "gone.json", "--store", store).code
     assert not (tmp_path / "store").exists()
 

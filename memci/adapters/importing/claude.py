@@ -54,7 +54,7 @@ class _Reader:
 
     def _take(self, message: Mapping[str, Any], place: str) -> None:
         sender = message.get("sender")
-        if sender not in _ROLES:
+        if not isinstance(sender, str) or sender not in _ROLES:
             refuse(f"{place}.sender", f"{sender!r:.80} is neither human nor assistant")
         at = time(message.get("created_at"), f"{place}.created_at")
         own = identity(message.get("uuid"), place)
@@ -102,7 +102,7 @@ class _Reader:
                 name, given = text(block.get("name"), f"{place}.name"), block.get("input")
                 yield {"type": kind, "id": call, "name": name, "input": given if isinstance(given, dict) else {"input": given}}
             case "tool_result":
-                waiting = block.get("tool_use_id") or (self._calls[-1] if self._calls else own)
+                waiting = text(block.get("tool_use_id"), f"{place}.tool_use_id") or (self._calls[-1] if self._calls else own)
                 self._calls = [each for each in self._calls if each != waiting]
                 failed = {"is_error": True} if block.get("is_error") else {}
                 yield {"type": kind, "tool_use_id": waiting, "content": self._result(block.get("content"), place), **failed}
@@ -130,18 +130,15 @@ class _Reader:
 def _branch(messages: list[Mapping[str, Any]]) -> list[int]:
     """Return the numbers of the messages that lead to the last one; all where they do not tell what they follow."""
     numbers = {message["uuid"]: number for number, message in enumerate(messages) if isinstance(message.get("uuid"), str)}
-    if not any(message.get("parent_message_uuid") in numbers for message in messages if _is_text(message)):
+    before = [numbers.get(str(message.get("parent_message_uuid"))) for message in messages]
+    if not any(number is not None for number in before):
         return [*range(len(messages))]
-    found: list[int] = []
+    found: dict[int, None] = {}
     number: int | None = len(messages) - 1
     while number is not None and number not in found:
-        found.append(number)
-        number = numbers.get(str(messages[number].get("parent_message_uuid")))
-    return found[::-1]
-
-
-def _is_text(message: Mapping[str, Any]) -> bool:
-    return isinstance(message.get("parent_message_uuid"), str)
+        found[number] = None
+        number = before[number]
+    return [*found][::-1]
 
 
 def _runs(role: str, blocks: list[Value]) -> Iterator[tuple[str, list[Value]]]:

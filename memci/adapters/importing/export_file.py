@@ -13,7 +13,7 @@ from memci.messages import codec
 
 Source: TypeAlias = Literal["auto", "chatgpt", "claude", "transcript", "agents-sqlite"]
 
-_SQLITE = b"SQLite format 3\0"
+_SQLITE, _ZIP = b"SQLite format 3\0", b"PK\3\4"
 _KEYS = {"chatgpt": "mapping", "claude": "chat_messages"}
 _READERS: dict[str, tuple[Callable[..., Iterator[Imported]], str]] = {
     "chatgpt": (chatgpt.conversations, "openai"),
@@ -38,6 +38,9 @@ def read_file(path: Path, source: Source = "auto", *, to: str | None = None) -> 
     except OSError as error:
         message = f"cannot be read: {error.strerror}"
         raise ConfigError(message, path=str(path)) from error
+    if data.startswith(_ZIP):
+        message = "it is a ZIP archive: unpack it, and give the conversations.json that is in it"
+        raise ConfigError(message, path=str(path))
     document, found = (None, source) if source != "auto" else _recognised(data)
     if found == "agents-sqlite":
         try:

@@ -15,6 +15,7 @@ from memci.errors import shown
 _SAID = frozenset({"content", "type", "name", "tool_calls", "tool_call_id", "role"})  # what chat messages have, too
 _OF_CALLS = frozenset({"tool_calls", "function_call"})  # which stand among additional_kwargs a second time
 _THINKING = frozenset({"thinking", "redacted_thinking", "reasoning"})
+_OF_TEXTS = frozenset({"type", "text", "index"})
 _PLAIN = {"status": "success", "example": False}  # what tells nothing, where it is this
 
 
@@ -88,7 +89,10 @@ def _take(draft: Draft, message: BaseMessage, at: str | None, place: str) -> Non
         kept = [part for part in message.content if isinstance(part, str) or part.get("type") not in _THINKING]
         if len(kept) < len(message.content):
             draft.lose(place, "thinking")
-            message = message.model_copy(update={"content": kept})
+        keys = sorted({key for part in kept if isinstance(part, dict) and part.get("type") == "text" for key in part} - _OF_TEXTS)
+        if keys:
+            draft.lose(place, f"the keys {', '.join(keys)} of texts")
+        message = message.model_copy(update={"content": kept})
     try:
         made = convert_to_openai_messages([message])
     except (ValueError, TypeError) as error:

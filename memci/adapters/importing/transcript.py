@@ -9,7 +9,7 @@ looked up in what others wrote of them, in November 2026.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memci.adapters.importing.draft import Draft, Value, identity, listed, mapping, refuse, several, text, time
@@ -22,6 +22,7 @@ from memci.messages.parts import ANSWERS, CALLS
 _CODEX = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 _ITEMS = frozenset({*CALLS, *ANSWERS, "message", "reasoning"})
 _BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "image", "document"})
+_SIGNATURES = {"thinking": "signature", "redacted_thinking": "data"}
 _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
 """The types of lines that name a conversation, each with the key of the name."""
 
@@ -41,7 +42,7 @@ def transcript(data: bytes, name: str, *, to: str | None = None) -> Imported:
     if isinstance(first, list) or (isinstance(first, dict) and "messages" in first):
         return _document(first if isinstance(first, dict) else {"messages": first}, name, to)
     lines = [(place, mapping(value, place)) for place, value in values]
-    if any(line.get("type") in _CODEX and "payload" in line for _, line in lines):
+    if any(_kind(line) in _CODEX and "payload" in line for _, line in lines):
         return _codex(lines, name, to)
     if any(isinstance(line.get("message"), dict) for _, line in lines):
         return _Events(lines).read(name, to)
@@ -100,10 +101,10 @@ def _messages(
 
 def _format_of(messages: Sequence[Mapping[str, Any]]) -> str:
     """Return the wire format of messages, by the types of items, parts and blocks in them."""
-    if any(message.get("type") in _ITEMS for message in messages):
+    if any(_kind(message) in _ITEMS for message in messages):
         return "responses"
     contents = (message.get("content") for message in messages if not message.get("tool_calls"))
-    kinds = {part.get("type") for content in contents if isinstance(content, list) for part in content if isinstance(part, dict)}
+    kinds = {_kind(part) for content in contents if isinstance(content, list) for part in content}
     if kinds & {"input_text", "output_text"}:
         return "responses"
     return "anthropic" if kinds & _BLOCKS else "openai"
@@ -124,18 +125,18 @@ class _Events:
         title, session_id = "", name
         left = _left(self._lines)
         for place, line in self._lines:
-            kind = line.get("type")
+            kind = _kind(line)
             if kind in _TITLES:
-                title = text(line.get(_TITLES[str(kind)]), place) or title
+                title = text(line.get(_TITLES[kind]), place) or title
             elif line.get("isSidechain"):
                 self._leave_out("of side chains", place)
             elif kind not in ("user", "assistant"):
                 self._leave_out(f"of type {shown(kind)}", place)
-            elif line.get("uuid") in left:
+            elif _link(line, "uuid") in left:
                 self._leave_out("of branches that were left", place)
             else:
                 session_id = identity(line.get("sessionId"), session_id)
-                self._take(line, str(kind), place)
+                self._take(line, kind, place)
         for message, at, place in self._messages:
             self._draft.add(message, at, place)
         for what, number in self._counted.items():
@@ -147,48 +148,69 @@ class _Events:
         at = time(line.get("timestamp"), f"{place}.timestamp")
         if "toolUseResult" in line:
             self._leave_out("with toolUseResult, which stays out; the result itself is kept", place)
-        if role == "assistant" and isinstance(content := message.get("content"), list):
+        if role == "assistant" and isinstance(message.get("content"), list):
+            content = [*self._signed(message["content"], place)]
             own = text(message.get("id"), f"{place}.message.id")
             if own and own == self._answer[0]:
                 self._answer[1]["content"] += content
                 return
-            message["content"] = [*content]  # which may grow
+            message["content"] = content  # which may grow
             self._answer = own, message
         elif not _only_results(message):
             self._answer = "", {}
         self._messages.append((message, at, place))
+
+    def _signed(self, content: Sequence[object], place: str) -> Iterator[object]:
+        """Yield blocks without thinking that lost the signature with which alone the provider takes it."""
+        for part in content:
+            key = _SIGNATURES.get(_kind(part))
+            if key is None or (isinstance(part, dict) and isinstance(part.get(key), str) and part[key]):
+                yield part
+            else:
+                self._draft.lose(place, "thinking that has no signature")
 
     def _leave_out(self, what: str, place: str) -> None:
         self._left_out.setdefault(what, place)
         self._counted[what] += 1
 
 
+def _kind(value: object) -> str:
+    """Return the type that a line, an item or a part names; empty where it names none."""
+    kind = value.get("type") if isinstance(value, dict) else None
+    return kind if isinstance(kind, str) else ""
+
+
+def _link(line: Mapping[str, Any], key: str) -> str | None:
+    """Return an id by which lines follow each other, ``None`` where there is none."""
+    return line[key] if isinstance(line.get(key), str) else None
+
+
 def _only_results(message: Value) -> bool:
     content = message.get("content")
-    return isinstance(content, list) and all(isinstance(part, dict) and part.get("type") == "tool_result" for part in content)
+    return isinstance(content, list) and all(_kind(part) == "tool_result" for part in content)
 
 
-def _left(lines: Sequence[tuple[str, Mapping[str, Any]]]) -> set[object]:
+def _left(lines: Sequence[tuple[str, Mapping[str, Any]]]) -> set[str]:
     """Return the ids of lines that were left: where two prompts follow the same line, the first one and all that follows it."""
-    prompts: dict[object, object] = {}  # the last one, by the line that it follows
-    firsts = set()
+    prompts: dict[str, str] = {}  # the last one, by the line that it follows
+    left: set[str] = set()
     for _, line in lines:
-        if _is_prompt(line):
-            firsts.add(prompts.get(line["parentUuid"]))
-            prompts[line["parentUuid"]] = line["uuid"]
-    left = firsts - {None}
+        own, before = _link(line, "uuid"), _link(line, "parentUuid")
+        if own and before and _is_prompt(line):
+            if before in prompts:
+                left.add(prompts[before])
+            prompts[before] = own
     for _, line in lines:
-        if left and line.get("parentUuid") in left:
-            left.add(line.get("uuid"))
+        if _link(line, "parentUuid") in left:
+            left.add(_link(line, "uuid") or "")
     return left
 
 
 def _is_prompt(line: Mapping[str, Any]) -> bool:
-    """Return whether a line is what a user wrote, after another line."""
-    is_linked = isinstance(line.get("uuid"), str) and isinstance(line.get("parentUuid"), str)
+    """Return whether a line is what a user wrote."""
     is_users = line.get("type") == "user" and not line.get("isMeta") and not line.get("isSidechain")
     message = line.get("message")
-    return is_linked and is_users and isinstance(message, dict) and not _only_results(message)
+    return is_users and isinstance(message, dict) and not _only_results(message)
 
 
 def _codex(lines: Sequence[tuple[str, Mapping[str, Any]]], name: str, to: str | None) -> Imported:
@@ -200,10 +222,10 @@ def _codex(lines: Sequence[tuple[str, Mapping[str, Any]]], name: str, to: str | 
         item = mapping(payload, f"{place}.payload") if kind in ("session_meta", "response_item") else {}
         if kind == "session_meta":
             session_id = identity(item.get("id"), name)
-        elif kind == "response_item" and item.get("type") in _ITEMS:
+        elif kind == "response_item" and _kind(item) in _ITEMS:
             draft.add(dict(item), time(line.get("timestamp"), f"{place}.timestamp"), f"{place}.payload")
         else:
-            what = f"{kind} {item.get('type')}" if kind == "response_item" else kind
+            what = f"{kind} {_kind(item)}" if kind == "response_item" else kind
             places.setdefault(what, place)
             counted[what] += 1
     for what, number in counted.items():
