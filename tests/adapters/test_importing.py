@@ -73,7 +73,12 @@ def test_calls_of_claude_are_answered_by_the_user() -> None:
         {"role": "user", "content": "Thank you."},
     ] == list(imported.messages)
     assert ("2026-01-02T03:04:05.500000+00:00", None) == (imported.times[0], imported.times[-1])
-    assert 3 == len(imported.lost)
+    assert [
+        "a file, of which the export has the name only: it stands in its place",
+        "thinking, of which the export has no signature",
+        "the keys message",
+        "citations",
+    ] == lost(imported)
 
 
 def test_the_branch_of_claude_that_leads_to_the_end() -> None:

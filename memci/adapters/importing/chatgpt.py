@@ -18,6 +18,7 @@ from memci.adapters.importing.imported import Imported
 _NOT_OF_A_NAME = re.compile("[^a-zA-Z0-9_-]")
 _HIDDEN = {"thoughts": "thinking", "reasoning_recap": "how long the model thought"}
 _WITH_TEXT = ("text", "result", "content")
+_OF_CONTENTS = frozenset({"content_type", "language", "response_format_name"})
 _INSTRUCTIONS = ("user_profile", "user_instructions", "model_set_context")
 _ROLES = ("system", "user", "assistant", "tool")
 
@@ -132,6 +133,9 @@ class _Reader:
         found = next((key for key in _WITH_TEXT if content.get(key)), None)
         if found is None and kind not in ("text", "code", "execution_output"):
             self._draft.lose(place, f"content of type {kind}, which holds no text")
+        keys = sorted(key for key in content.keys() - _OF_CONTENTS if content[key] and key != found)
+        if keys:
+            self._draft.lose(place, f"the keys {', '.join(keys)}")
         return "" if found is None else text(content[found], f"{place}.{found}")
 
     def _part(self, part: object, place: str) -> str:

@@ -15,6 +15,9 @@ from memci.adapters.importing.imported import Imported
 from memci.messages import codec
 
 _ROLES = {"human": "user", "assistant": "assistant"}
+_OF_BLOCKS = frozenset({"type", "id", "name", "input", "tool_use_id", "content", "is_error"}).union(
+    ("start_timestamp", "stop_timestamp", "flags")  # of the answer, not of what was said
+)
 _HIDDEN = ("token_budget", "flag")  # what the application notes for itself
 
 
@@ -97,11 +100,13 @@ class _Reader:
                 if (words := text(block.get("text"), f"{place}.text")).strip():
                     yield {"type": "text", "text": words}
             case "tool_use":
+                self._note_keys(block, place)
                 call = identity(block.get("id"), own)
                 self._calls.append(call)
                 name, given = text(block.get("name"), f"{place}.name"), block.get("input")
                 yield {"type": kind, "id": call, "name": name, "input": given if isinstance(given, dict) else {"input": given}}
             case "tool_result":
+                self._note_keys(block, place)
                 waiting = text(block.get("tool_use_id"), f"{place}.tool_use_id") or (self._calls[-1] if self._calls else own)
                 self._calls = [each for each in self._calls if each != waiting]
                 failed = {"is_error": True} if block.get("is_error") else {}
@@ -110,6 +115,11 @@ class _Reader:
                 self._draft.lose(place, "thinking, of which the export has no signature")
             case _ if kind not in _HIDDEN:
                 self._draft.lose(place, f"a block of type {kind}")
+
+    def _note_keys(self, block: Mapping[str, Any], place: str) -> None:
+        keys = sorted(key for key in block.keys() - _OF_BLOCKS if block[key])
+        if keys:
+            self._draft.lose(place, f"the keys {', '.join(keys)}")
 
     def _result(self, content: object, place: str) -> str | list[Value]:
         if isinstance(content, str | None):

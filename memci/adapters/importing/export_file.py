@@ -34,7 +34,9 @@ def read_file(path: Path, source: Source = "auto", *, to: str | None = None) -> 
         message = f"there is no source {shown(source)}: there is {', '.join(get_args(Source))}"
         raise ConfigError(message, path="source")
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            head = file.read(len(_SQLITE))
+            data = head if head == _SQLITE else head + file.read()
     except OSError as error:
         message = f"cannot be read: {error.strerror}"
         raise ConfigError(message, path=str(path)) from error
