@@ -3,20 +3,25 @@
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Literal
 
 import attrs
 from typer import Argument, Option
 
+import memci
+from memci.adapters.importing.export_file import Source, read_file
+from memci.adapters.importing.imported import Imported, import_into
 from memci.archive.stores.contract import Store
 from memci.archive.stores.url import open_store, place_of
 from memci.cli import output
 from memci.cli.exit_code import ExitCode, refuse
 from memci.cli.output import Answer, Table, count
-from memci.cli.place import IndexArgument, Place, command, encryption
+from memci.cli.place import ConfigOption, IndexArgument, Place, command, encryption
 from memci.engine.erasure.erasing import Receipt
 from memci.engine.upkeep.copying import Copied, copy_session
 from memci.errors import ErasureError, InvalidIdError, MemciError, shown
+from memci.messages.validation import Problem
 
 
 @command
@@ -127,6 +132,82 @@ def _copies(  # noqa: PLR0913 (two places, two ids)
                 raise
             if session_id in source.sessions(tenant):  # else it was deleted meanwhile
                 yield _NotCopied(session_id, str(error))
+
+
+@attrs.frozen
+class _Taken:
+    """What became of a conversation that was imported; ``error`` says why it was not."""
+
+    session: str
+    title: str
+    format: str
+    messages: int
+    new: int
+    lost: Sequence[Problem]
+    error: str | None = None
+
+
+@command
+def import_(
+    place: Place,
+    file: Annotated[Path, Argument(metavar="FILE", help="An export, a transcript, messages, or a database of sessions.")],
+    *,
+    source: Annotated[Source, Option("--from", help="What wrote it; auto tells by what it holds.")] = "auto",
+    wire: Annotated[
+        Literal["openai", "responses", "anthropic"] | None,
+        Option("--format", help="Of the new sessions; else that of --config, and without it the one nearest to the file."),
+    ] = None,
+    config: ConfigOption = None,
+) -> Answer:
+    """Take conversations from elsewhere into new sessions (writes).
+
+    FILE is a conversations.json of ChatGPT (chatgpt) or Claude (claude), an agent's transcript or messages as JSON lines
+    (transcript), or an SQLite database of the OpenAI Agents SDK (agents-sqlite). What does not come through is listed. The
+    whole file is read before anything is written, each conversation is stored whole or not at all, and a repeated import adds
+    what is missing. A session that holds another conversation is left as it is; of several conversations, the others are
+    taken, and the exit code is 1.
+    """
+    settings = memci.Config() if config is None else memci.Config.from_file(config)
+    found = [*read_file(file, source, to=wire or (None if config is None else settings.format))]
+    if place.session is not None:
+        if len(found) != 1:
+            refuse(f"{file} holds {count(len(found))} conversations, each with an id of its own: leave --session out")
+        found = [attrs.evolve(found[0], session_id=place.session)]
+    taken = [*_imports(place, settings, found)]
+    rows = ([each.session, count(each.messages), count(each.new), count(len(each.lost)), each.title] for each in taken)
+    table = Table(("session", "messages#", "new#", "lost#", "title"), rows)
+    told = [line for each in taken for line in _lost(each)]
+    return Answer(taken, [table, *told], ok=all(each.error is None for each in taken))
+
+
+def _imports(place: Place, settings: memci.Config, found: Sequence[Imported]) -> Iterator[_Taken]:
+    if not found:
+        return
+    used = memci.Config.from_mapping({**settings.to_mapping(), "format": found[0].format})
+    with place.engine(used, write=True) as engine, output.progress("import") as hear:
+        for number, each in enumerate(found, start=1):
+            new, error = 0, None
+            try:
+                new = import_into(engine, each)
+            except MemciError as refused:
+                if len(found) == 1:
+                    raise
+                error = str(refused)
+            hear(number, len(found))
+            yield _Taken(each.session_id, each.title, each.format, len(each.messages), new, each.lost, error)
+
+
+def _lost(taken: _Taken) -> Iterator[str]:
+    """Yield what was lost, each kind once, with its first place."""
+    if taken.error is not None:
+        yield f"{taken.session}: not imported: {taken.error}"
+        return
+    places: dict[str, list[str]] = {}
+    for lost in taken.lost:
+        places.setdefault(lost.text, []).append(lost.place)
+    for text, several in places.items():
+        more = f", and {count(len(several) - 1)} more" if len(several) > 1 else ""
+        yield f"{taken.session}: lost: {text} ({several[0]}{more})"
 
 
 @command

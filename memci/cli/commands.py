@@ -14,9 +14,9 @@ from memci.version import VERSION
 
 _HELP = """Look into stored conversations, talk with a model, and replay conversations to measure what a model would see.
 
-No command writes but chat, recall, those that change a window (fold to note, in the list below), fork, copy, erase, delete,
-repair --apply, checkpoints when it is asked to, mcp when its client recalls, work, and replay into a new session; the others, and
-those with --dry-run, can be used while another process writes.
+No command writes but chat, recall, those that change a window (fold to note, in the list below), fork, copy, import, erase,
+delete, repair --apply, checkpoints when it is asked to, mcp when its client recalls, work, and replay into a new session; the
+others, and those with --dry-run, can be used while another process writes.
 """
 
 _COMMANDS = (
@@ -24,10 +24,10 @@ _COMMANDS = (
     *(changing.recall, editing.fold, editing.undo, editing.fade, editing.keep, editing.unkeep, editing.pin, editing.unpin),
     *(editing.evict, editing.restore, editing.move, editing.note),
     *(replay.simulate, looking.render, looking.explain, looking.verify, looking.export),
-    *(changing.checkpoints, changing.fork, changing.copy),
+    *(changing.checkpoints, changing.fork, changing.copy, changing.import_),
     *(chat.mcp, work.work, looking.doctor, changing.repair, changing.erase, changing.delete, looking.config),
 )
-"""Those after chat, replay and bench, in the order of the help; each has its function's name."""
+"""Those after chat, replay and bench, in the order of the help; each has its function's name, without a line at its end."""
 
 _REFUSED: Any = typer.BadParameter.__mro__[2]  # whatever the parser of the command line refuses; typer does not export it
 
@@ -72,7 +72,7 @@ def _app() -> typer.Typer:
     benches.command()(bench.peers)
     app.add_typer(benches, name="bench")
     for command in _COMMANDS:
-        app.command()(command)
+        app.command(command.__name__.rstrip("_"))(command)
     return app
 
 

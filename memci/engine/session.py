@@ -141,7 +141,10 @@ class Session(HostedSession, SharingSession, AbstractContextManager["Session"]):
     def extend(
         self, messages: Sequence[MessageLike], *, at: object = None, key: str | None = None, on_conflict: OnConflict | None = None
     ) -> list[Entry]:
-        """Take messages in, all or none, in one commit, and return their entries; see ``append``. O(messages + visible)."""
+        """Take messages in, all or none, in one commit, and return their entries; see ``append``. O(messages + visible).
+
+        *at* may be a list with a time for each message, ``None`` where that is now.
+        """
         if on_conflict not in _ON_CONFLICT:
             raise refusal(path="on_conflict", value=on_conflict, allowed="raise or retry")
         with self._core.lock:

@@ -17,6 +17,7 @@ from memci.messages.validation import Problem
 
 _NOT_OF_AN_ID = re.compile("[^a-zA-Z0-9_-]")
 _PDF = "application/pdf"
+_PLACE = "place"  # a key that no message has
 
 Value: TypeAlias = dict[str, Any]
 
@@ -41,6 +42,7 @@ class Conversion:
 
     messages: list[Value]
     lost: tuple[Problem, ...]  # what did not come through, in the order of the messages; empty where nothing was lost
+    origins: tuple[int, ...]  # of each message, the number of the one that it was made of, the first one where there are several
 
 
 def convert(messages: Iterable[Any], *, from_: str, to: str) -> Conversion:
@@ -66,14 +68,19 @@ def convert(messages: Iterable[Any], *, from_: str, to: str) -> Conversion:
             raise found
         read.append(found)
     if from_ == to:
-        return Conversion(messages=[message.value() for message in read], lost=())
+        return Conversion(messages=[message.value() for message in read], lost=(), origins=tuple(range(len(read))))
     parse = {"openai": _of_messages, "responses": _of_items, "anthropic": _of_messages}[from_]
     write = {"openai": _to_chat, "responses": _to_items, "anthropic": _to_anthropic}[to]
     losses: list[Problem] = []
     values = [(f"messages[{number}]", wire.sent(message).value()) for number, message in enumerate(read)]
     written = list(write(_answered(parse(values, losses), to), losses))
-    losses.sort(key=lambda lost: int(lost.place.partition("]")[0].removeprefix("messages[")))
-    return Conversion(messages=written, lost=tuple(losses))
+    losses.sort(key=lambda lost: _number(lost.place))
+    origins = tuple(_number(place) for place, _ in written)
+    return Conversion(messages=[message for _, message in written], lost=tuple(losses), origins=origins)
+
+
+def _number(place: str) -> int:
+    return int(place.partition("]")[0].removeprefix("messages["))
 
 
 def _answered(conversation: Iterable[Said], to: str) -> list[Said]:
@@ -250,8 +257,8 @@ def _spoken(place: str, part: Value) -> tuple[Value, Value]:
     raise _unsayable(place, f"a part of type {part['type']}")
 
 
-def _to_chat(conversation: Iterable[Said], losses: list[Problem]) -> Iterator[Value]:
-    """Yield the chat messages that say it; results come as messages of their own, before the rest."""
+def _to_chat(conversation: Iterable[Said], losses: list[Problem]) -> Iterator[tuple[str, Value]]:
+    """Yield the chat messages that say it, each with its place; results come as messages of their own, before the rest."""
     for said in conversation:
         content: list[Value] = []
         calls: list[Value] = []
@@ -261,7 +268,7 @@ def _to_chat(conversation: Iterable[Said], losses: list[Problem]) -> Iterator[Va
                     words = _words(said.place, piece, losses)
                     if not isinstance(words, str):
                         raise _unsayable(said.place, "a picture or file in a result")
-                    yield {"role": "tool", "tool_call_id": identity, "content": words}
+                    yield said.place, {"role": "tool", "tool_call_id": identity, "content": words}
                 case {"call_id": identity, "type": kind, **function}:
                     kind = "custom" if kind.startswith("custom") else "function"
                     calls.append({"id": identity, "type": kind, kind: function})
@@ -273,44 +280,50 @@ def _to_chat(conversation: Iterable[Said], losses: list[Problem]) -> Iterator[Va
                 case {"filename": name, "file_data": url}:
                     content.append({"type": "file", "file": {"filename": name, "file_data": url}})
         if content or calls:
-            yield {"role": said.role, "content": _short(content) if content else None, **({"tool_calls": calls} if calls else {})}
+            made = {"tool_calls": calls} if calls else {}
+            yield said.place, {"role": said.role, "content": _short(content) if content else None, **made}
 
 
-def _to_items(conversation: Iterable[Said], losses: list[Problem]) -> Iterator[Value]:
+def _to_items(conversation: Iterable[Said], losses: list[Problem]) -> Iterator[tuple[str, Value]]:
     for said in conversation:
         spoken: list[Value] = []
         for piece in said.pieces:
             if "output" in piece:
-                yield {"type": piece["type"], "call_id": piece["call_id"], "output": _words(said.place, piece, losses)}
+                words = _words(said.place, piece, losses)
+                yield said.place, {"type": piece["type"], "call_id": piece["call_id"], "output": words}
             elif piece["type"] in CALLS:
-                yield piece
+                yield said.place, piece
             elif said.role != "assistant":
                 spoken.append(piece)
             elif piece["type"] == "input_text":
-                yield {"type": "message", "role": "assistant", "content": piece["text"]}
+                yield said.place, {"type": "message", "role": "assistant", "content": piece["text"]}
             else:
                 raise _unsayable(said.place, "a picture or file of the assistant")
         if spoken:
-            yield {"type": "message", "role": said.role, "content": _short(spoken)}
+            yield said.place, {"type": "message", "role": said.role, "content": _short(spoken)}
 
 
-def _to_anthropic(conversation: Sequence[Said], losses: list[Problem]) -> list[Value]:
-    """Return the messages that say it, the first one after the system prompt the user's."""
+def _to_anthropic(conversation: Sequence[Said], losses: list[Problem]) -> list[tuple[str, Value]]:
+    """Return the messages that say it, each with its place, the first one after the system prompt the user's."""
     messages = anthropic.joined(_written(conversation, losses))
+    places: list[str] = [message.pop(_PLACE) for message in messages]
     if messages and (last := anthropic.trimmed(anthropic.cleaned(messages[-1]))) is not messages[-1]:
         place = next(said.place for said in reversed(conversation) if said.role == "assistant")
         losses.append(Problem(place, "white space at the end, with which the call would be refused"))
         messages[-1] = last
     begin = next((number for number, message in enumerate(messages) if message["role"] != "system"), len(messages))
     opening = anthropic.opening(anthropic.facts(messages[begin])) if begin < len(messages) else None
-    return messages if opening is None else [*messages[:begin], opening.value(), *messages[begin:]]
+    written = list(zip(places, messages, strict=True))
+    return written if opening is None else [*written[:begin], (places[begin], opening.value()), *written[begin:]]
 
 
 def _written(conversation: Iterable[Said], losses: list[Problem]) -> Iterator[Value]:
+    """Yield the messages, each with its place under a key of its own, which stays where several are joined."""
     for said in conversation:
         blocks = [block for piece in said.pieces for block in _blocks(said.place, piece, losses)]
         if blocks:
-            yield {"role": "system" if said.role == "developer" else said.role, "content": _short(blocks)}
+            role = "system" if said.role == "developer" else said.role
+            yield {"role": role, "content": _short(blocks), _PLACE: said.place}
         else:
             losses.append(Problem(said.place, "a message without words"))
 

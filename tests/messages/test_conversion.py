@@ -334,3 +334,22 @@ def test_a_format_that_is_not_there_is_an_error() -> None:
     """The error names the formats that there are."""
     with pytest.raises(ConfigError, match="openai, responses, anthropic"):
         memci.convert([], from_="openai", to="gemini")
+
+
+def test_messages_tell_what_they_were_made_of() -> None:
+    """Each message has the number of its origin: results are parted and joined, and come directly after their call."""
+    calls = [{"id": name, "type": "function", "function": {"name": "f", "arguments": "{}"}} for name in "ab"]
+    chat: list[dict[str, Any]] = [
+        {"role": "assistant", "content": "I look.", "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "b", "content": "2"},
+        {"role": "user", "content": "And?"},
+        {"role": "tool", "tool_call_id": "a", "content": "late"},
+    ]
+    assert (0, 1, 2, 3) == memci.convert(chat, from_="openai", to="openai").origins
+    done = memci.convert(chat, from_="openai", to="anthropic")
+    assert [("user", 0), ("assistant", 0), ("user", 1), ("user", 2)] == [
+        (message["role"], origin) for message, origin in zip(done.messages, done.origins, strict=True)
+    ]
+    back = memci.convert(done.messages, from_="anthropic", to="openai")
+    assert [0, 1, 2, 2, 3] == list(back.origins)
+    assert (0, 0, 0, 1, 3, 2) == memci.convert(chat, from_="openai", to="responses").origins

@@ -106,13 +106,13 @@ def append(core: Core, values: Sequence[object], *, at: object, key: str | None,
                 raise
             text = f"message {number} of {len(values)}: {error}"
             raise InvalidMessageError(text) from error
-    time = core.now() if at is None else utc_text(at)
+    times = _times(core, at, len(taken))
     seqs: list[int] = []
 
     def plan(state: State) -> list[Event]:
         if key is not None:
             seqs[:] = _first_answer(core, taken, key)
-        return [] if seqs else _events(core, state, taken, time, key)
+        return [] if seqs else _events(core, state, taken, times, key)
 
     events = core.write(plan, on_conflict)
     first = core.state.seq - len(events) + 1
@@ -206,9 +206,19 @@ def _read(core: Core, value: object) -> _Taken:
     return _Taken(message, copy, core.count(message, copy))
 
 
-def _events(core: Core, state: State, taken: Sequence[_Taken], at: str, key: str | None) -> list[Event]:
+def _times(core: Core, at: object, messages: int) -> list[str]:
+    """Return when each of several messages was said: *at*, or what it holds for each, and now where that is ``None``."""
+    if isinstance(at, list | tuple) and len(at) != messages:
+        text = f"{len(at)} times for {messages} messages: give one for each, None where it is now"
+        raise InvalidMessageError(text, path="at")
+    given = at if isinstance(at, list | tuple) else [at] * messages
+    now = core.now()
+    return [now if each is None else utc_text(each) for each in given]
+
+
+def _events(core: Core, state: State, taken: Sequence[_Taken], times: Sequence[str], key: str | None) -> list[Event]:
     cursor, next_checkpoint, events = _Cursor(state), state.next_checkpoint, list[Event]()
-    for each in taken:
+    for each, at in zip(taken, times, strict=True):
         event = _appended(core, cursor, each, at, key)
         if event.turn != cursor.turn:
             made = checkpointing.between_turns(core.config, cursor.turn, next_checkpoint, at)

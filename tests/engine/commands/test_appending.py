@@ -393,3 +393,16 @@ def test_a_late_result_is_not_taken_twice_after_a_recall() -> None:
         assert 1 == sum(message.get("tool_call_id") == "c1" for message in each.page("usr-1").messages)
         blocks = [str(message["content"]) for message in each.window().messages if "[recalled page" in str(message["content"])]
         assert [1] == [block.count("done late") for block in blocks]
+
+
+def test_several_messages_have_their_own_times() -> None:
+    """Messages that come in together may each have a time; what has none is said now, and another number of times is refused."""
+    session = open_session()
+    times = ["2026-01-02T03:04:05", None, "2025-12-31T00:00:00+01:00"]
+    entries = session.extend([user("a"), assistant("b"), user("c")], at=times)
+    found = [entry.node.at for entry in entries]
+    assert ["2026-01-02T03:04:05+00:00", "2025-12-30T23:00:00+00:00"] == found[::2]
+    assert found[0] < found[1] <= session.append(user("d")).node.at
+    with pytest.raises(InvalidMessageError, match="2 times for 1 messages"):
+        session.extend([user("e")], at=times[:2])
+    assert 4 == len(list(session.messages()))
