@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / "constraints.txt"
 TEST_FILES = ("tests", "benchmarks", "examples", "docs", "README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml")
-TESTS = ("tests/test_package.py", "tests/cli", "tests/chat", "tests/mcp")
+TESTS = ("tests/test_package.py", "tests/cli/test_time_commands.py", "tests/chat", "tests/mcp")
 SDIST_FILES = {".gitignore", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}
 """What the build backend puts beside the package; pip needs the metadata, the licence asks for itself."""
 

@@ -16,7 +16,7 @@ pytest_plugins = ["memci.testing.conformance"]
 settings.register_profile(
     "dev", max_examples=50, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("ci", settings.get_profile("dev"), max_examples=100, derandomize=True, database=None, print_blob=True)
+settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, database=None, print_blob=True)
 settings.register_profile("thorough", settings.get_profile("dev"), max_examples=5_000, stateful_step_count=100)
 settings.register_profile("seeded", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
