@@ -9,7 +9,7 @@ from typing import Any
 from anthropic import APIRequest, APIResponse, AsyncAPIResponse, AsyncCallNext, CallNext, Middleware
 from anthropic.lib.tools import BetaAsyncBuiltinFunctionTool, BetaBuiltinFunctionTool
 
-from memci.adapters.following import Message, answered, check_format, taken_over
+from memci.adapters.following import Message, answered, check_format, offered, taken_over
 from memci.engine.session import Session
 from memci.errors import ConfigError
 from memci.messages.codec import dumped
@@ -43,11 +43,11 @@ class MemciMiddleware(Middleware):
 
     def tools(self) -> "list[SessionTool]":
         """Return the session's tools, as it offers them now, for ``tool_runner(tools=[…])``."""
-        return [SessionTool(self._session, schema) for schema in self._session.toolbox.anthropic()]
+        return [SessionTool(self._session, schema) for schema in offered(self._session, self._session.toolbox.anthropic)]
 
     def async_tools(self) -> "list[AsyncSessionTool]":
         """Return the session's tools for the tool runner of an ``AsyncAnthropic``."""
-        return [AsyncSessionTool(self._session, schema) for schema in self._session.toolbox.anthropic()]
+        return [AsyncSessionTool(self._session, schema) for schema in offered(self._session, self._session.toolbox.anthropic)]
 
     def handle(self, request: APIRequest, call_next: CallNext) -> APIResponse[Any]:
         """Show the window, and keep the answer."""

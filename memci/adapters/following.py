@@ -1,7 +1,7 @@
 """What adapters share: a session follows the list that a framework keeps, gives back its own objects, and answers its tools."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from memci.engine.core.known_messages import sent_digest
@@ -88,6 +88,11 @@ def matched(window: Sequence[Message], given: Iterable[tuple[Message, _Own]]) ->
         objects[digest(message)].append(own)
     found = [(message, objects[key].pop() if objects.get(key := digest(message)) else None) for message in reversed(window)]
     return found[::-1]
+
+
+def offered(session: Session, schemas: Callable[[], list[Message]]) -> list[Message]:
+    """Return the schemas of a session's tools; none where its settings say that models recall nothing, or in ATTP."""
+    return schemas() if session.config.recall.protocol == "native" else []
 
 
 def answered(session: Session, name: str, arguments: object) -> tuple[str, list[Message]]:

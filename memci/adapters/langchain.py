@@ -16,7 +16,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from memci.adapters.following import Message, answered, check_format, matched, taken_over
+from memci.adapters.following import Message, answered, check_format, matched, offered, taken_over
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import ConfigError
@@ -116,8 +116,8 @@ class MemciMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def _shown(self, session: Session, request: ModelRequest[Any]) -> ModelRequest[Any]:
         prompt = _prompt(request)
         given = _take(session, prompt, request.messages)
-        offered = {_name(tool) for tool in request.tools}
-        own = [tool for tool in session.toolbox.openai() if tool["function"]["name"] not in offered]
+        names = {_name(tool) for tool in request.tools}
+        own = [tool for tool in offered(session, session.toolbox.openai) if tool["function"]["name"] not in names]
         tools = [*map(_schema, request.tools), *own]
         window = session.window(self._budget, tools=[*tools, *_outputs(request.response_format)])
         system = [*takewhile(_is_system, window.messages)]

@@ -25,7 +25,7 @@ from agents.memory import SessionABC, SessionSettings
 from agents.run_config import CallModelData, ModelInputData
 from agents.tool_context import ToolContext
 
-from memci.adapters.following import Message, answered, check_format, newer
+from memci.adapters.following import Message, answered, check_format, newer, offered
 from memci.engine.core.known_messages import sent_digest
 from memci.engine.session import Session
 from memci.errors import ConfigError
@@ -76,7 +76,7 @@ class MemciSession(SessionABC, RunHooks[Any]):
                 on_invoke_tool=self._caller(schema["name"]),
                 strict_json_schema=False,
             )
-            for schema in self._session.toolbox.responses()
+            for schema in offered(self._session, self._session.toolbox.responses)
         ]
 
     def _caller(self, name: str) -> Callable[[ToolContext[Any], str], Awaitable[Any]]:

@@ -272,6 +272,19 @@ def test_a_tool_that_is_called_wrongly(engine: memci.Engine) -> None:
     assert b"\x89PNG" == results[2].files[0].data
 
 
+def test_without_tools() -> None:
+    """With ``recall.protocol: none`` the agent has its own tools alone."""
+    names: list[str] = []
+
+    def model(_: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        names.extend(tool.name for tool in info.function_tools)
+        return ModelResponse(parts=[TextPart("Well.")])
+
+    with memci.Engine("memory:", {"recall": {"protocol": "none"}}) as engine:
+        run(agent_of(model, MemciCapability(engine)), "One?", conversation_id="chat")
+    assert ["look"] == names
+
+
 def test_another_format_is_refused() -> None:
     """A session that keeps messages of another provider says which format is needed."""
     with memci.Engine("memory:", {"format": "anthropic"}) as engine, pytest.raises(memci.ConfigError, match="format: openai"):

@@ -15,7 +15,7 @@ from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import RunContext, Tool
 from pydantic_ai.toolsets import AbstractToolset, AgentToolset, FunctionToolset
 
-from memci.adapters.following import Followed, Message, answered, check_format, matched
+from memci.adapters.following import Followed, Message, answered, check_format, matched, offered
 from memci.adapters.pydantic_ai.messages import from_chat, to_chat, to_item
 from memci.engine.engine import Engine
 from memci.engine.session import Session
@@ -158,7 +158,7 @@ class MemciCapability(AbstractCapability[Any]):
 
             return Tool.from_schema(call, name, description, parameters)
 
-        return FunctionToolset([tool(**schema["function"]) for schema in run.session.toolbox.openai()])
+        return FunctionToolset([tool(**schema["function"]) for schema in offered(run.session, run.session.toolbox.openai)])
 
     @property
     def _opened(self) -> _Run:
