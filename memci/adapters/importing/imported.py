@@ -37,6 +37,7 @@ def import_into(engine: Engine, imported: Imported, *, tenant: str | None = None
 
     Either all of them are stored, or none. Repeated, it adds nothing; where the source went on since, it adds what came. A
     message without a time has that of the one before it, or after it where none is before; where no time is known, it is now.
+    The title becomes the ``title`` of the session's metadata, unless it has one. Without messages, no session is made.
 
     Raises:
         ConflictError: A session of this id holds another conversation; nothing was written.
