@@ -106,7 +106,7 @@ def append(core: Core, values: Sequence[object], *, at: object, key: str | None,
                 raise
             text = f"message {number} of {len(values)}: {error}"
             raise InvalidMessageError(text) from error
-    times = _times(core, at, len(taken))
+    times = [core.now()] * len(taken) if at is None else _times(core, at, len(taken))
     seqs: list[int] = []
 
     def plan(state: State) -> list[Event]:
