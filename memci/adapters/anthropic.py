@@ -3,13 +3,12 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 from anthropic import APIRequest, APIResponse, AsyncAPIResponse, AsyncCallNext, CallNext, Middleware
 from anthropic.lib.tools import BetaAsyncBuiltinFunctionTool, BetaBuiltinFunctionTool
 
-from memci.adapters.following import Message, answered, check_format, offered, taken_over
+from memci.adapters.following import Message, answered, calibrate, check_format, offered, taken_over
 from memci.engine.session import Session
 from memci.errors import ConfigError
 from memci.messages.codec import dumped
@@ -95,8 +94,7 @@ class MemciMiddleware(Middleware):
         self._said = [*self._asked, answer]
         taken_over(self._session, self._system, self._said)
         if usage := answer.get("usage"):
-            with suppress(ConfigError):  # what cannot be the window's size is no reason to lose the answer
-                self._session.report_usage(usage)
+            calibrate(self._session, usage)
 
     def _shown(self, request: APIRequest) -> APIRequest:
         body: dict[str, Any] = json.loads(json.dumps(request.json, default=dumped))  # messages may hold the SDK's objects

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from memci.engine.core.known_messages import sent_digest
@@ -9,7 +10,7 @@ from memci.engine.session import Session
 from memci.engine.tools.recall_tools import answer, read_arguments
 from memci.errors import ArgumentError, ConfigError
 from memci.messages.codec import digest
-from memci.messages.formats.format import get
+from memci.messages.formats.format import SYSTEM_ROLES, get
 
 _SHARED = 16  # of the newest messages, one of which a list has that goes on from the session
 _Own = TypeVar("_Own")
@@ -22,6 +23,11 @@ def check_format(session: Session, wanted: str) -> None:
     if session.config.format != wanted:
         message = f"the session's messages are in the format {session.config.format}: this adapter needs format: {wanted}"
         raise ConfigError(message, path="format")
+
+
+def is_system(message: Message) -> bool:
+    """Return whether a message is of the system part."""
+    return message.get("role") in SYSTEM_ROLES
 
 
 class Followed:
@@ -88,6 +94,12 @@ def matched(window: Sequence[Message], given: Iterable[tuple[Message, _Own]]) ->
         objects[digest(message)].append(own)
     found = [(message, objects[key].pop() if objects.get(key := digest(message)) else None) for message in reversed(window)]
     return found[::-1]
+
+
+def calibrate(session: Session, usage: object) -> None:
+    """Calibrate a session's counter by a provider's usage; one that cannot be the window's is no reason to lose the answer."""
+    with suppress(ConfigError):
+        session.report_usage(usage)
 
 
 def offered(session: Session, schemas: Callable[[], list[Message]]) -> list[Message]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
 from itertools import dropwhile, takewhile
 from typing import Any
@@ -16,7 +16,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from memci.adapters.following import Message, answered, check_format, matched, offered, taken_over
+from memci.adapters.following import Message, answered, calibrate, check_format, is_system, matched, offered, taken_over
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import ConfigError
@@ -32,7 +32,7 @@ def history(session: Session) -> list[BaseMessage]:
     What only LangChain has, such as ids of messages, usage and artifacts, is not among what a session keeps.
     """
     check_format(session, "openai")
-    return convert_to_messages([*dropwhile(_is_system, session.messages())])
+    return convert_to_messages([*dropwhile(is_system, session.messages())])
 
 
 class MemciMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -120,7 +120,7 @@ class MemciMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         own = [tool for tool in offered(session, session.toolbox.openai) if tool["function"]["name"] not in names]
         tools = [*map(_schema, request.tools), *own]
         window = session.window(self._budget, tools=[*tools, *_outputs(request.response_format)])
-        system = [*takewhile(_is_system, window.messages)]
+        system = [*takewhile(is_system, window.messages)]
         messages: list[Any] = [
             convert_to_messages([message])[0] if whole is None else whole
             for message, whole in matched(window.messages[len(system) :], given)
@@ -145,8 +145,7 @@ def _keep(session: Session, request: ModelRequest[Any], response: ModelResponse[
         if isinstance(message, AIMessage) and (usage := message.usage_metadata):
             cached = usage.get("input_token_details", {}).get("cache_read", 0)
             counted = {"prompt_tokens": usage["input_tokens"], "prompt_tokens_details": {"cached_tokens": cached}}
-            with suppress(ConfigError):  # what cannot be the window's size is no reason to lose the answer
-                session.report_usage(counted)
+            calibrate(session, counted)
 
 
 def _take(session: Session, prompt: Sequence[Message], messages: Sequence[Any]) -> list[tuple[Message, Any]]:
@@ -185,10 +184,6 @@ def _joined(prompt: SystemMessage | None, rules: Sequence[Message]) -> SystemMes
 
 def _prompt(request: ModelRequest[Any]) -> list[Message]:
     return [] if request.system_message is None else _converted(request.system_message)
-
-
-def _is_system(message: Message) -> bool:
-    return message["role"] in ("system", "developer")
 
 
 def _name(tool: Any) -> str:  # noqa: ANN401 (a tool, or its schema)

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
 from itertools import dropwhile, takewhile
 from typing import Any
 
@@ -25,7 +24,7 @@ from agents.memory import SessionABC, SessionSettings
 from agents.run_config import CallModelData, ModelInputData
 from agents.tool_context import ToolContext
 
-from memci.adapters.following import Message, answered, check_format, newer, offered
+from memci.adapters.following import Message, answered, calibrate, check_format, is_system, newer, offered
 from memci.engine.core.known_messages import sent_digest
 from memci.engine.session import Session
 from memci.errors import ConfigError
@@ -107,7 +106,7 @@ class MemciSession(SessionABC, RunHooks[Any]):
             self._ahead = [*map(self._digest, new)]
             self._session.extend(new)
         if system:
-            said = takewhile(_is_system, self._session.messages())
+            said = takewhile(is_system, self._session.messages())
             self._session.set_system([*system, *(message for message in said if message["role"] == "developer")])
         window = self._session.window(self._budget, tools=[*_schemas(data.agent)])
         sent: Any = [message for message in window.messages if message not in system]  # the SDK sends these itself
@@ -124,7 +123,7 @@ class MemciSession(SessionABC, RunHooks[Any]):
     def _items(self, limit: int | None) -> list[Any]:
         if limit is not None:
             return [dict(said.message) for said in reversed(self._session.transcript(limit))] if limit > 0 else []
-        return [*dropwhile(_is_system, self._session.messages())]
+        return [*dropwhile(is_system, self._session.messages())]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Keep items, all or none, before this returns."""
@@ -160,12 +159,7 @@ class MemciSession(SessionABC, RunHooks[Any]):
         usage = response.usage
         if usage.input_tokens:
             counted = {"input_tokens": usage.input_tokens, "input_tokens_details": {"cached_tokens": _cached(usage)}}
-            with suppress(ConfigError):  # what cannot be the window's size
-                await asyncio.to_thread(self._session.report_usage, counted)
-
-
-def _is_system(item: Message) -> bool:
-    return item.get("role") in ("system", "developer")
+            await asyncio.to_thread(calibrate, self._session, counted)
 
 
 def _cached(usage: Any) -> int:  # noqa: ANN401 (the SDK's)

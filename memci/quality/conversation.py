@@ -12,6 +12,7 @@ from memci.errors import ConfigError, InvalidMessageError, shown
 from memci.messages import codec
 from memci.messages.formats import format as formats
 from memci.messages.formats import openai
+from memci.messages.formats.format import SYSTEM_ROLES
 from memci.messages.parts import ANSWERS, CALLS, parts
 from memci.messages.tokens.counter import TokenCounter
 from memci.messages.tokens.message_tokens import count_message
@@ -21,7 +22,6 @@ SYSTEM_TOKENS = 1_000  # what the system messages hold at least, as those of age
 NEEDS_SYSTEM_TOKENS = 200  # the same of conversations with needs, whose agents' own system messages are not known
 GOES_ON = "Please continue with the last task."  # what the user says at the end of these
 KINDS = ("file", "identifier", "hash")  # of needs
-SYSTEM_ROLES = ("system", "developer")
 UNSPACED = frozenset({"zh", "ja", "th", "lo", "my", "km"})  # languages in which an answer is looked for as written, not by words
 
 _RULES = (

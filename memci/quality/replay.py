@@ -25,10 +25,11 @@ from memci.engine.settings.config import Config, Prices
 from memci.engine.summaries.summarizing import LEAST_TOKENS, MOST_TOGETHER
 from memci.errors import BudgetError, ConfigError, InvalidIdError, InvalidMessageError, shown
 from memci.messages.formats import format as formats
+from memci.messages.formats.format import SYSTEM_ROLES
 from memci.messages.message import Message
 from memci.messages.tokens.counter import TokenCounter, get_counter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
-from memci.quality.conversation import GOES_ON, SYSTEM_ROLES, Conversation, joined, read_document
+from memci.quality.conversation import GOES_ON, Conversation, joined, read_document
 from memci.quality.conversation import read_conversation as read_asking
 from memci.quality.played import ANSWER_TOKENS, Calls, Needs, Summaries
 from memci.quality.playing import canonical

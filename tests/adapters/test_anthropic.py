@@ -13,10 +13,8 @@ from anthropic import beta_async_tool, beta_tool
 import memci
 from memci.adapters.anthropic import MemciMiddleware
 from memci.engine.session import Session
-from memci.messages.tokens.counter import get_counter
+from tests.adapters.budget import COUNT, WINDOW
 
-WINDOW = 3_500
-COUNT = get_counter("o200k_base").count
 SYSTEM = "You are a careful helper."
 ASKED: dict[str, Any] = {"model": "claude-of-a-test", "max_tokens": 500, "system": SYSTEM}
 

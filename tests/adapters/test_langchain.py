@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,16 +19,7 @@ from pydantic import BaseModel
 
 import memci
 from memci.adapters.langchain import MemciMiddleware, history
-from memci.messages.tokens.counter import get_counter
-
-WINDOW = 3_500
-COUNT = get_counter("o200k_base").count
-
-
-@pytest.fixture
-def engine() -> Iterator[memci.Engine]:
-    with memci.Engine("memory:", {"budget": {"window": WINDOW, "reserve": 0}}) as engine:
-        yield engine
+from tests.adapters.budget import COUNT, WINDOW
 
 
 class Model(BaseChatModel):

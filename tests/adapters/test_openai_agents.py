@@ -27,10 +27,7 @@ from pydantic import BaseModel
 import memci
 from memci.adapters.openai_agents import MemciSession
 from memci.engine.session import Session
-from memci.messages.tokens.counter import get_counter
-
-WINDOW = 3_500
-COUNT = get_counter("o200k_base").count
+from tests.adapters.budget import COUNT, WINDOW
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -13,16 +13,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 import memci
 from memci.adapters.pydantic_ai import MemciCapability, history
-from memci.messages.tokens.counter import get_counter
-
-WINDOW = 3_500
-COUNT = get_counter("o200k_base").count
-
-
-@pytest.fixture
-def engine() -> Iterator[memci.Engine]:
-    with memci.Engine("memory:", {"budget": {"window": WINDOW, "reserve": 0}}) as engine:
-        yield engine
+from tests.adapters.budget import COUNT, WINDOW
 
 
 def request_tokens(messages: list[Any], info: AgentInfo) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from memci.adapters.importing.draft import Draft, Value, identity, listed, mapping, refuse, several, text, time
+from memci.adapters.importing.draft import Draft, Value, conversations_of, identity, listed, mapping, refuse, several, text, time
 from memci.adapters.importing.imported import Imported
 
 _NOT_OF_A_NAME = re.compile("[^a-zA-Z0-9_-]")
@@ -34,8 +34,8 @@ def conversations(document: object, *, to: str = "openai") -> Iterator[Imported]
     Raises:
         InvalidMessageError: The document has another shape; ``path`` is the place.
     """
-    for number, each in enumerate(document if isinstance(document, list) else [document]):
-        yield _Reader(f"conversations[{number}]").read(mapping(each, f"conversations[{number}]"), to)
+    for value, place in conversations_of(document):
+        yield _Reader(place).read(value, to)
 
 
 class _Reader:
@@ -133,9 +133,7 @@ class _Reader:
         found = next((key for key in _WITH_TEXT if content.get(key)), None)
         if found is None and kind not in ("text", "code", "execution_output"):
             self._draft.lose(place, f"content of type {kind}, which holds no text")
-        keys = sorted(key for key in content.keys() - _OF_CONTENTS if content[key] and key != found)
-        if keys:
-            self._draft.lose(place, f"the keys {', '.join(keys)}")
+        self._draft.lose_keys(content, {*_OF_CONTENTS, found}, place)
         return "" if found is None else text(content[found], f"{place}.{found}")
 
     def _part(self, part: object, place: str) -> str:

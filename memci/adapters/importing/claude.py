@@ -10,7 +10,17 @@ what others wrote of it, in November 2026.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from memci.adapters.importing.draft import Draft, Value, identity, listed, mapping, refuse, several, text, time
+from memci.adapters.importing.draft import (
+    Draft,
+    Value,
+    conversations_of,
+    identity,
+    mappings,
+    refuse,
+    several,
+    text,
+    time,
+)
 from memci.adapters.importing.imported import Imported
 from memci.messages import codec
 
@@ -31,8 +41,8 @@ def conversations(document: object, *, to: str = "anthropic") -> Iterator[Import
     Raises:
         InvalidMessageError: The document has another shape; ``path`` is the place.
     """
-    for number, each in enumerate(document if isinstance(document, list) else [document]):
-        yield _Reader(f"conversations[{number}]").read(mapping(each, f"conversations[{number}]"), to)
+    for value, place in conversations_of(document):
+        yield _Reader(place).read(value, to)
 
 
 class _Reader:
@@ -44,14 +54,12 @@ class _Reader:
         self._calls: list[str] = []  # those that wait for their results
 
     def read(self, value: Mapping[str, Any], to: str) -> Imported:
-        given = listed(value.get("chat_messages"), f"{self._place}.chat_messages")
-        places = [f"{self._place}.chat_messages[{number}]" for number in range(len(given))]
-        messages = [mapping(each, place) for each, place in zip(given, places, strict=True)]
-        branch = _branch(messages)
+        messages = [*mappings(value.get("chat_messages"), f"{self._place}.chat_messages")]
+        branch = _branch([message for message, _ in messages])
         if len(branch) < len(messages):
             self._draft.lose(self._place, f"{several(len(messages) - len(branch), 'message')} of other branches")
         for number in branch:
-            self._take(messages[number], places[number])
+            self._take(*messages[number])
         title = text(value.get("name"), f"{self._place}.name")
         return self._draft.done(identity(value.get("uuid"), self._place), to, title=title)
 
@@ -62,10 +70,9 @@ class _Reader:
         at = time(message.get("created_at"), f"{place}.created_at")
         own = identity(message.get("uuid"), place)
         blocks = [*self._attached(message, place)]
-        for number, block in enumerate(listed(message.get("content"), f"{place}.content")):
-            at_block = f"{place}.content[{number}]"
-            blocks += self._block(mapping(block, at_block), f"{own}-{number}", at_block)
-        if not listed(message.get("content"), place) and (words := text(message.get("text"), f"{place}.text")):
+        for number, (block, at_block) in enumerate(mappings(message.get("content"), f"{place}.content")):
+            blocks += self._block(block, f"{own}-{number}", at_block)
+        if not message.get("content") and (words := text(message.get("text"), f"{place}.text")):
             blocks.append({"type": "text", "text": words})
         for role, run in _runs(_ROLES[sender], blocks):
             short = run[0]["text"] if len(run) == 1 and run[0]["type"] == "text" else run
@@ -73,9 +80,7 @@ class _Reader:
 
     def _attached(self, message: Mapping[str, Any], place: str) -> Iterator[Value]:
         """Yield the texts of attachments as documents, and what stands for files."""
-        for number, each in enumerate(listed(message.get("attachments"), f"{place}.attachments")):
-            at = f"{place}.attachments[{number}]"
-            value = mapping(each, at)
+        for value, at in mappings(message.get("attachments"), f"{place}.attachments"):
             words, name = text(value.get("extracted_content"), at), text(value.get("file_name"), at)
             if words.strip():
                 named = {"title": name} if name else {}
@@ -83,9 +88,8 @@ class _Reader:
                 yield {"type": "document", "source": source, **named}
             else:
                 yield self._named(name, at)
-        for number, each in enumerate(listed(message.get("files"), f"{place}.files")):
-            at = f"{place}.files[{number}]"
-            yield self._named(text(mapping(each, at).get("file_name"), at), at)
+        for value, at in mappings(message.get("files"), f"{place}.files"):
+            yield self._named(text(value.get("file_name"), at), at)
 
     def _named(self, name: str, place: str) -> Value:
         self._draft.lose(place, "a file, of which the export has the name only: it stands in its place")
@@ -100,13 +104,13 @@ class _Reader:
                 if (words := text(block.get("text"), f"{place}.text")).strip():
                     yield {"type": "text", "text": words}
             case "tool_use":
-                self._note_keys(block, place)
+                self._draft.lose_keys(block, _OF_BLOCKS, place)
                 call = identity(block.get("id"), own)
                 self._calls.append(call)
                 name, given = text(block.get("name"), f"{place}.name"), block.get("input")
                 yield {"type": kind, "id": call, "name": name, "input": given if isinstance(given, dict) else {"input": given}}
             case "tool_result":
-                self._note_keys(block, place)
+                self._draft.lose_keys(block, _OF_BLOCKS, place)
                 waiting = text(block.get("tool_use_id"), f"{place}.tool_use_id") or (self._calls[-1] if self._calls else own)
                 self._calls = [each for each in self._calls if each != waiting]
                 failed = {"is_error": True} if block.get("is_error") else {}
@@ -116,25 +120,20 @@ class _Reader:
             case _ if kind not in _HIDDEN:
                 self._draft.lose(place, f"a block of type {kind}")
 
-    def _note_keys(self, block: Mapping[str, Any], place: str) -> None:
-        keys = sorted(key for key in block.keys() - _OF_BLOCKS if block[key])
-        if keys:
-            self._draft.lose(place, f"the keys {', '.join(keys)}")
-
     def _result(self, content: object, place: str) -> str | list[Value]:
         if isinstance(content, str | None):
             return content or ""
-        return [self._said(part, f"{place}.content[{number}]") for number, part in enumerate(listed(content, f"{place}.content"))]
+        return [_said(part) for part, _ in mappings(content, f"{place}.content")]
 
-    def _said(self, part: object, place: str) -> Value:
-        value = mapping(part, place)
-        match value:
-            case {"type": "text", "text": str(words)}:
-                return {"type": "text", "text": words}
-            case {"type": "image", "source": {"type": "base64" | "url", **source}}:
-                return {"type": "image", "source": {"type": value["source"]["type"], **source}}
-            case _:  # its words are in it
-                return {"type": "text", "text": codec.encode(dict(value)).decode()}
+
+def _said(value: Mapping[str, Any]) -> Value:
+    match value:
+        case {"type": "text", "text": str(words)}:
+            return {"type": "text", "text": words}
+        case {"type": "image", "source": {"type": "base64" | "url", **source}}:
+            return {"type": "image", "source": {"type": value["source"]["type"], **source}}
+        case _:  # its words are in it
+            return {"type": "text", "text": codec.encode(dict(value)).decode()}
 
 
 def _branch(messages: list[Mapping[str, Any]]) -> list[int]:

@@ -1,6 +1,6 @@
 """A conversation while it is read from elsewhere: its messages are checked, paired with their results, and converted."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, NoReturn, TypeAlias
 
@@ -39,6 +39,18 @@ def listed(value: object, place: str) -> list[Any]:
     if not isinstance(value, list | None):
         refuse(place, f"{shown(value)} stands where a list belongs")
     return value or []
+
+
+def mappings(value: object, place: str) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yield each of a list that has to hold JSON objects, or is not there, with its place."""
+    for number, each in enumerate(listed(value, place)):
+        at = f"{place}[{number}]"
+        yield mapping(each, at), at
+
+
+def conversations_of(document: object) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yield the conversations of an export, which is a list of them, or one, each with its place."""
+    return mappings(document if isinstance(document, list) else [document], "conversations")
 
 
 def text(value: object, place: str) -> str:
@@ -91,6 +103,12 @@ class Draft:
     def lose(self, place: str, what: str) -> None:
         """Note what does not come through."""
         self.lost.append(Problem(place, what))
+
+    def lose_keys(self, value: Mapping[str, Any], known: Collection[str | None], place: str) -> None:
+        """Note the keys that say something and do not come through, as they are none of the *known* ones."""
+        keys = sorted(key for key in value if key not in known and value[key])
+        if keys:
+            self.lose(place, f"the keys {', '.join(keys)}")
 
     def done(self, session_id: str, to: str | None = None, *, title: str = "") -> Imported:
         """Return the conversation in a wire format, by default its own; ``InvalidMessageError`` where a message is none.

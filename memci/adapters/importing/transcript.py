@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memci.adapters.importing.draft import Draft, Value, identity, listed, mapping, refuse, several, text, time
+from memci.adapters.importing.draft import Draft, Value, identity, listed, mapping, mappings, refuse, several, text, time
 from memci.adapters.importing.imported import Imported
 from memci.errors import shown
 from memci.messages import codec
@@ -80,8 +80,7 @@ def _document(document: Mapping[str, Any], name: str, to: str | None) -> Importe
     times = listed(document.get("timestamps"), "timestamps") or [None] * len(messages)
     if len(times) != len(messages):
         refuse("timestamps", f"there are {len(times)} for {len(messages)} messages")
-    places = [f"messages[{number}]" for number in range(len(messages))]
-    lines = [(place, mapping(value, place)) for place, value in zip(places, messages, strict=True)]
+    lines = [(place, value) for value, place in mappings(messages, "messages")]
     wire = document.get("format") or _format_of(messages)
     if wire not in formats.NAMES:
         refuse("format", f"{shown(wire)} is none of {', '.join(formats.NAMES)}")

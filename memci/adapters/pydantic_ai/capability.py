@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
@@ -15,7 +14,7 @@ from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import RunContext, Tool
 from pydantic_ai.toolsets import AbstractToolset, AgentToolset, FunctionToolset
 
-from memci.adapters.following import Followed, Message, answered, check_format, matched, offered
+from memci.adapters.following import Followed, Message, answered, calibrate, check_format, is_system, matched, offered
 from memci.adapters.pydantic_ai.messages import from_chat, to_chat, to_item
 from memci.engine.engine import Engine
 from memci.engine.session import Session
@@ -36,7 +35,7 @@ class _Run:
         """Keep what the framework's list holds."""
         if self._followed is not None:
             given = [message for message, _ in to_chat(messages)]
-            leading = [*takewhile(_is_system, given)]
+            leading = [*takewhile(is_system, given)]
             self._followed.take([*self._system, *leading], given[len(leading) :])
 
     def view(
@@ -58,17 +57,12 @@ class _Run:
         usage = response.usage
         if usage.input_tokens:
             counted = {"prompt_tokens": usage.input_tokens, "prompt_tokens_details": {"cached_tokens": usage.cache_read_tokens}}
-            with suppress(ConfigError):  # what cannot be the window's size is no reason to lose the answer
-                self.session.report_usage(counted)
+            calibrate(self.session, counted)
 
     def call(self, name: str, arguments: dict[str, Any]) -> str | list[ai.UserContent]:
         """Carry out a call of one of the session's tools, and return what the model reads, with pictures of a page."""
         text, pictures = answered(self.session, name, arguments)
         return [text, *map(to_item, pictures)] if pictures else text
-
-
-def _is_system(message: Message) -> bool:
-    return bool(message["role"] == "system")
 
 
 def _schemas(asked: ModelRequestParameters) -> Iterator[Message]:

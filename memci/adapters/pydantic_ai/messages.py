@@ -10,7 +10,7 @@ import attrs
 from pydantic import TypeAdapter
 from pydantic_ai import messages as ai
 
-from memci.adapters.following import Message, check_format
+from memci.adapters.following import Message, check_format, is_system
 from memci.engine.session import Session
 from memci.messages import codec
 from memci.messages.parts import text_of
@@ -32,8 +32,7 @@ def history(session: Session) -> list[ai.ModelMessage]:
     What only Pydantic AI has, such as thoughts and their signatures, is not among what a session keeps.
     """
     check_format(session, "openai")
-    said = dropwhile(lambda message: message["role"] in ("system", "developer"), session.messages())
-    return from_chat((message, None) for message in said)
+    return from_chat((message, None) for message in dropwhile(is_system, session.messages()))
 
 
 def to_chat(messages: Iterable[ai.ModelMessage]) -> list[tuple[Message, Own]]:

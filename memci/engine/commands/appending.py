@@ -28,6 +28,7 @@ from memci.engine.settings.config import Levels
 from memci.engine.view import planner
 from memci.errors import ConfigError, ConflictError, InvalidMessageError, shown
 from memci.messages.codec import digest
+from memci.messages.formats.format import SYSTEM_ROLES
 from memci.messages.formats.reading import begins_as_answer
 from memci.messages.message import Message
 
@@ -136,7 +137,7 @@ def set_system(core: Core, values: Sequence[object]) -> None:
     """Replace the system part, unless it says the same already."""
     taken = [_read(core, value) for value in values]
     for number, (message, *_) in enumerate(taken):
-        if message.role not in ("system", "developer"):
+        if message.role not in SYSTEM_ROLES:
             text = f"message {number} has the role {shown(message.role)}: the system part holds system and developer messages"
             raise InvalidMessageError(text, path="role")
     if is_system(core, (each.value for each in taken)):
@@ -271,7 +272,7 @@ def _place(core: Core, cursor: _Cursor, message: Message) -> tuple[str, int, str
         answers = _answers(core, calling, message)
         last = calling.results_end(calling.find_seq(answers[0][1]))
         return calling.index, calling.position_after(last), None, answers
-    if message.role in ("system", "developer") and not cursor.turn:
+    if message.role in SYSTEM_ROLES and not cursor.turn:
         return f"{SYSTEM}-{cursor.next_number[SYSTEM]}", 1, SYSTEM, []
     page = cursor.page
     opens = _opens(core, message, page)

@@ -13,9 +13,7 @@ from memci.engine.core.core import Core
 from memci.engine.core.known_messages import Digests, Known, KnownMessages, sent_digest
 from memci.errors import ArgumentError, InvalidMessageError, QuotaError
 from memci.messages.codec import digest, dumped
-from memci.messages.formats.format import Format
-
-_ROLES = ("system", "developer")
+from memci.messages.formats.format import SYSTEM_ROLES, Format
 
 
 @attrs.frozen(kw_only=True)
@@ -35,7 +33,7 @@ class Synced:
 def sync(core: Core, values: Sequence[object]) -> Synced:
     """Bring the session to what a host's list says. O(its length), and what was written since the last time."""
     given = [dumped(value) for value in values]
-    leading = [*takewhile(lambda value: isinstance(value, dict) and value.get("role") in _ROLES, given)]
+    leading = [*takewhile(lambda value: isinstance(value, dict) and value.get("role") in SYSTEM_ROLES, given)]
     asked = given[len(leading) :]
     wanted = [_Wanted(core.state.wire, value) for value in asked]
     number, entries = _compared(core, wanted)

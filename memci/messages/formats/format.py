@@ -9,7 +9,9 @@ from memci.errors import ConfigError, shown
 from memci.messages.message import Call, Message
 
 NAMES = ("openai", "responses", "anthropic")
-ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+SYSTEM_ROLES = ("system", "developer")
+"""The roles of messages of the system part."""
+ROLES = (*SYSTEM_ROLES, "user", "assistant", "tool", "function")
 """All roles that messages of these formats have, and ``tool`` for messages of a user that only carry what tools answered."""
 
 
