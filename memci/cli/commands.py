@@ -7,8 +7,9 @@ import typer
 from typer import Option
 from typer.main import get_command
 
-from memci.cli import bench, changing, chat, editing, looking, output, replay, tree, work
+from memci.cli import bench, chat, output, replay, work
 from memci.cli.exit_code import ExitCode
+from memci.cli.sessions import changing, editing, looking, tree
 from memci.errors import shortened
 from memci.version import VERSION
 
