@@ -2,7 +2,7 @@
 
 import hashlib
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -102,6 +102,14 @@ class Database:
         """Return the rows of a query that ends with ``IN``, for any number of values; *given* are those of its *end*."""
         return self.run(f"{sql} {_LISTED} {end}", orjson.dumps(values).decode(), *given)
 
+    def add_function(self, name: str, arguments: int, function: Callable[..., Any]) -> None:
+        """Let statements call a function."""
+        self.connection.create_function(name, arguments, function)
+
+    def rollback(self) -> None:
+        """Undo the transaction that is open, if one is."""
+        self.connection.rollback()
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Begin a transaction, waiting for other processes, and end it with the block; undo it when that raises.
@@ -109,14 +117,14 @@ class Database:
         One that a signal handler interrupted outside its block is undone by the next.
         """
         number = self._transactions = self._transactions + 1
-        self.connection.rollback()
+        self.rollback()
         try:
             self.run("BEGIN IMMEDIATE")
             yield
             self.run("COMMIT")
         except BaseException:  # that of an interrupted one may come late
             if number == self._transactions:
-                self.connection.rollback()
+                self.rollback()
             raise
 
     @contextmanager
@@ -144,19 +152,6 @@ class Database:
         for statement in _SCHEMA.split(";\n"):
             self.run(statement)
         self.run(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-    def image(self) -> bytes:
-        """Return all of it as the bytes of a file. O(its size)."""
-        with _mapped_errors():
-            return self.connection.serialize()
-
-    def load(self, image: bytes) -> None:
-        """Become what an image is of. O(its size). ``CorruptError`` where it is no index, or one of another version."""
-        with _mapped_errors():
-            if image:  # SQLite has no empty ones
-                self.connection.deserialize(image)
-        if not self.is_usable():
-            refuse_damaged("it has other tables")
 
     def copy_to(self, other: "Database") -> None:
         """Make another database a copy of this one. O(size of the file)."""

@@ -145,18 +145,6 @@ class PageIndex:
         self._db().copy_to(copy._db())
         return copy
 
-    def image(self) -> bytes:
-        """Return all of an index in memory as bytes. O(its size)."""
-        return self._db().image()
-
-    def load(self, image: bytes) -> None:
-        """Let an index in memory become what ``image`` gave; where that cannot be used, it is empty. O(its size)."""
-        try:
-            self._db().load(image)
-        except CorruptError:
-            self.close()
-            self._opened = None
-
     def close(self) -> None:
         """Give the file back. May be called twice."""
         if self._opened is not None:

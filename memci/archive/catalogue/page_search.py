@@ -195,7 +195,7 @@ class PageSearch:
         join = condition = ""
         if only.asks_facts:
             join, condition = "CROSS JOIN page ON page.id = search.rowid", "AND admits(name, turn, first_at, last_at)"
-            self._db.connection.create_function("admits", 4, only.admits)
+            self._db.add_function("admits", 4, only.admits)
         elif only.roles is None and (best := self._best(chosen, match, most)):
             return best
         sql = _MATCH.format(join=join, condition=condition, weights=_weights(only.roles))

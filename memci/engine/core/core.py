@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts
+from memci.archive.catalogue.page_facts import PageFacts
 from memci.archive.contents.tree import Segment
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Record
@@ -295,14 +295,8 @@ class Core:
         """Return what the index of page facts answers, brought up to date, O(events since), or made again where it is damaged."""
         try:
             return self._answer(question)
-        except UnavailableError as error:
-            logger(self.key).warning("session %r: the index cannot be used, a copy in memory is: %s", self.session_id, error)
-            self.indexed = indexing.private(self.store, self.state)
-        except CorruptError as error:
-            if error.place != INDEX_PLACE:
-                raise
-            logger(self.key).warning("session %r: the index is made again from the journal: %s", self.session_id, error)
-            self.indexed = indexing.emptied(self.store, read_only=self.read_only)
+        except (UnavailableError, CorruptError) as error:
+            self.indexed = indexing.instead(error, self.store, self.state, logger(self.key), read_only=self.read_only)
         return self._answer(question)
 
     def _answer(self, question: Callable[["PageIndex"], _Answer]) -> _Answer:

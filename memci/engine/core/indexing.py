@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
 
-from memci.archive.catalogue.page_facts import INDEX_PLACE, Checkpoint, CheckpointKind, PageFacts, PageState
+from memci.archive.catalogue.page_facts import INDEX_PLACE, Checkpoint, CheckpointKind, OutrunIndexError, PageFacts, PageState
 from memci.archive.contents.contents_page import CATALOGUED, ContentsEntry
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Journal, Record
@@ -28,6 +28,8 @@ from memci.messages.message import Message
 from memci.messages.parts import PartKind, parts
 
 if TYPE_CHECKING:
+    from logging import Logger, LoggerAdapter
+
     from memci.archive.catalogue.index_writer import IndexWriter
     from memci.archive.catalogue.page_index import PageIndex
 
@@ -63,7 +65,27 @@ def private(store: BlobSession, state: State) -> "PageIndex":
         return PageIndex(None)
 
 
-def emptied(store: BlobSession, *, read_only: bool) -> "PageIndex":
+def instead(
+    error: StoreError, store: BlobSession, state: State, log: "LoggerAdapter[Logger]", *, read_only: bool
+) -> "PageIndex | None":
+    """Return what to ask instead of an index that could not answer, ``None`` for the stored one opened anew.
+
+    Raises the error where it is none of the index.
+    """
+    match error:
+        case OutrunIndexError():
+            store.rest()
+            return None
+        case UnavailableError():
+            log.warning("session %r: the index cannot be used, a copy in memory is: %s", state.session, error)
+            return private(store, state)
+        case CorruptError(place=place) if place == INDEX_PLACE:
+            log.warning("session %r: the index is made again from the journal: %s", state.session, error)
+            return _emptied(store, read_only=read_only)
+    raise error
+
+
+def _emptied(store: BlobSession, *, read_only: bool) -> "PageIndex":
     """Return the stored index, emptied; an empty one in memory where nothing may be written, or that cannot be done."""
     from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (as above)
 

@@ -82,7 +82,7 @@ def test_a_session_lives_as_any_other(url: str, tmp_path: Path) -> None:
     assert [] == [data for data in stored if WORD in data or PICTURE[:200].encode() in data]
     if url.startswith("postgres"):
         with psycopg.connect(url) as connection:
-            assert [(0,)] == connection.execute("SELECT count(*) FROM memci_index_copy").fetchall()
+            assert [(0,)] == connection.execute("SELECT count(*) FROM memci_search_block").fetchall()
 
 
 def test_without_its_key_nobody_reads_it(url: str) -> None:

@@ -58,6 +58,18 @@ _ONLY_IN_POSTGRES = (
             session bigint PRIMARY KEY REFERENCES memci_session (id) ON DELETE CASCADE, seq bigint NOT NULL, body bytea NOT NULL
         )""",
     ),
+    (
+        "DROP TABLE memci_index_copy",
+        """CREATE TABLE memci_search_index (
+            session bigint PRIMARY KEY REFERENCES memci_session (id) ON DELETE CASCADE,
+            version uuid NOT NULL, size bigint NOT NULL
+        )""",
+        """CREATE TABLE memci_search_block (
+            session bigint NOT NULL REFERENCES memci_session (id) ON DELETE CASCADE, number bigint NOT NULL, body bytea NOT NULL,
+            PRIMARY KEY (session, number)
+        )""",
+        "ALTER TABLE memci_search_block ALTER COLUMN body SET STORAGE EXTERNAL",  # it is compressed already
+    ),
 )
 
 

@@ -1,7 +1,6 @@
 """Sessions made of rows, and the store of them: the same on every SQL database."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -16,11 +15,10 @@ from memci.archive.stores.names import check_identifier, check_key, check_page_n
 from memci.archive.stores.opened_session import OpenedSession
 from memci.archive.stores.record_codec import DamagedLineError, LineCodec, check_redaction, redacted_meanwhile, superfluous
 from memci.archive.stores.sql.schema import Found, Key, Place, Rows, Statement, SyncFailedError, checked_head, place_of
-from memci.errors import CorruptError, StoreError, UnavailableError
+from memci.errors import CorruptError, UnavailableError
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
-    from memci.archive.stores.sql.kept_index import KeptIndex
 
 # What one query reads at most; it stops before the record that begins after so many bytes, so that the largest bounds memory.
 _BATCH_RECORDS, _BATCH_BYTES = 500, 4_000_000
@@ -230,7 +228,6 @@ class _Session(OpenedSession):
         self.snapshots = _Snapshots(self)
         self.blobs = _Blobs(self)
         self._store = store
-        self._kept_index: KeptIndex | None = None
 
     def look(self) -> Place:
         """Return where the journal is now. One query."""
@@ -277,28 +274,12 @@ class _Session(OpenedSession):
         return CorruptError(problem, session=self.session_id, place=f"record {seq}", seq=seq)
 
     def index_in_memory(self) -> "PageIndex":
-        """Return the index, as a copy in the database has it, where the store keeps any."""
+        """Return the index that the database has, where the store keeps any there."""
         if not self._store.keeps_indexes:
             return super().index_in_memory()
         from memci.archive.stores.sql.kept_index import KeptIndex  # noqa: PLC0415 (loads sqlite3, which few openings need)
 
-        self._kept_index = KeptIndex(self)
-        return self._kept_index
-
-    def rest(self) -> None:
-        """Give back the index, where it has a file, until the next call; keep a copy of one in memory."""
-        self._keep_index()
-        super().rest()
-
-    def close(self) -> None:
-        """Give back what it holds, after a copy of the index was kept. May be called twice."""
-        self._keep_index()
-        super().close()
-
-    def _keep_index(self) -> None:
-        if self._kept_index is not None and not (self.read_only or self._is_closed):
-            with suppress(StoreError):  # it can be made again, and somebody else may have deleted the session
-                self._kept_index.keep()
+        return KeptIndex(self, read_only=self.read_only)
 
     def index_place(self) -> IndexPlace | None:
         row = self.find_row() if self.read_only else self.begin()
@@ -309,8 +290,8 @@ class _Session(OpenedSession):
 class SqlStore:
     """Implements ``memci.archive.stores.contract.Store`` on rows.
 
-    Indexes lie in *index_directory*, of *index_bytes* or any number, or in memory without one; where it *keeps_indexes*, copies
-    of these are rows too.
+    Indexes lie in *index_directory*, of *index_bytes* or any number, or in memory without one; where it *keeps_indexes*, these
+    are rows too.
     """
 
     def __init__(

@@ -191,7 +191,7 @@ def test_a_pooler_may_give_each_transaction_to_another_connection(postgres: Post
         store = PostgresStore(f"{url}&memci_pool=2", "flush")
         in_threads(lambda name: append_each(store.open(TENANT, name).journal, *"abcdefghij"), "1234")
         assert [list("abcdefghij")] * 4 == [texts_of(store.open(TENANT, name).journal) for name in "1234"]
-        assert min(pooler.transactions) > 10
+        assert min(pooler.transactions) > 1
         assert ["off"] * 6 == [store._database.read("SHOW synchronous_commit")[0][0] for _ in range(6)]
         store.close()
         with psycopg.connect(url, autocommit=True) as client:
