@@ -138,7 +138,7 @@ class Database:
 
     def set_journal(self, mode: str) -> None:
         """Choose where a transaction writes first; without effect while others have the file open."""
-        with suppress(sqlite3.OperationalError):  # others have it open
+        with _mapped_errors(), suppress(sqlite3.OperationalError):  # others have it open
             self.connection.execute(f"PRAGMA journal_mode = {mode}")
 
     def is_usable(self) -> bool:

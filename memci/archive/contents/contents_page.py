@@ -250,14 +250,18 @@ def _row_value(number: int, row: Sequence[Span], known: Sequence[Span]) -> list[
 
 
 def _row(value: Sequence[Any], known: Said) -> Iterable[Span]:
-    """Return the words that an item of ``spans`` stands for; in older ones each word has one."""
+    """Return the words that an item of ``spans`` stands for; in older ones each word has one.
+
+    Fewer are known than the item names where an erasure took them out, and whoever wrote it did not hear of that.
+    """
     number, *said = value
+    words = known.get(number, ())
     if not said:
-        return known[number]
+        return words
     if not isinstance(said[0], str):
         leads = zip(said, [*said[1:], None], strict=True)
-        words = ((known[number][place], lead) for place, lead in leads if not isinstance(place, str))
-        return [(*word[:3], lead) if isinstance(lead, str) else word for word, lead in words]
+        left = ((words[place], lead) for place, lead in leads if not isinstance(place, str) and place < len(words))
+        return [(*word[:3], lead) if isinstance(lead, str) else word for word, lead in left]
     if len(said) == 1:  # older still: a word has no worth
         return [(number, said[0], 1.0, PASSAGE)]
     return [(number, *word) for word in zip(said[::3], said[1::3], said[2::3], strict=True)]

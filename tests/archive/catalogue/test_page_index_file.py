@@ -107,6 +107,15 @@ def test_damage_that_shows_later_is_a_typed_error(path: str) -> None:
     index.close()
 
 
+def test_damage_of_the_header_shows_in_place(path: str) -> None:
+    """A header that was overwritten while the index was open is a CorruptError too."""
+    index = PageIndex(path)
+    Path(path).write_bytes(b"\xff" * 100 + Path(path).read_bytes()[100:])
+    with pytest.raises(CorruptError, match=r"index\.sqlite"), index.in_place():
+        pass
+    index.close()
+
+
 def test_reset_leaves_no_old_bytes(path: str) -> None:
     """After a reset the words of the old entries are nowhere in the file or beside it."""
     index = PageIndex(path)

@@ -1,5 +1,6 @@
 """Erasing a page while others write, and after an erasing that failed."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,8 +8,10 @@ import pytest
 
 from memci.archive.disk import LOCK, FileIo
 from memci.archive.stores.file.store import FileStore
-from memci.engine.core.core import MOST_ATTEMPTS
+from memci.archive.stores.memory import MemoryStore
+from memci.engine.core.core import MOST_ATTEMPTS, Core
 from memci.engine.engine import Engine
+from memci.engine.history.events import Event, PageErased
 from memci.engine.session import Session
 from memci.errors import UnavailableError
 from tests.engine.erasure.test_erasing import WORD, left_in
@@ -145,3 +148,35 @@ def test_whoever_loads_the_session_while_it_is_erased_gets_no_word(tmp_path: Pat
     assert WORD not in other.window().to_json().decode()
     other.close()
     assert [] == left_in(tmp_path)
+
+
+def test_who_did_not_hear_of_an_erasing_that_was_killed_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fold that names words which an erasing took out of the journal, killed before it told of that, is read without them."""
+    store = MemoryStore()
+    first, second, third = (Engine(store, config_of(budget={"window": 1_000, "reserve": 0})) for _ in range(3))
+    session, other = first.session("chat"), second.session("chat")
+
+    def go_on() -> None:
+        for number in range(40):
+            session.extend([user(f"what of harbour{number} and {WORD}{number}?"), assistant("a fine lighthouse " * 20)])
+        session.window()
+
+    def killed(core: Core, events: Sequence[Event]) -> None:
+        if any(isinstance(event, PageErased) for event in events):
+            raise KeyboardInterrupt
+        commit(core, events)
+
+    go_on()
+    other.refresh()
+    commit, erased = Core.commit, [f"usr-{number}" for number in range(1, 30)]
+    monkeypatch.setattr(Core, "commit", killed)
+    for index in erased:
+        with pytest.raises(KeyboardInterrupt):
+            other.erase(index)
+    monkeypatch.undo()
+    go_on()
+    opened = third.session("chat")
+    assert 160 == sum(1 for _ in opened.messages())
+    for index in erased:
+        opened.erase(index)
+    assert opened.verify().ok
