@@ -132,6 +132,14 @@ def test_files_outside_have_pages(site: Path) -> None:
     assert "AsyncGenerator" in page.read_text(encoding="utf-8")
 
 
+def test_numbers_of_promises_stay(site: Path) -> None:
+    """A numbered list that goes on behind a heading has the numbers that are written."""
+    said = (site / "durability.html").read_text(encoding="utf-8")
+    firsts = re.findall(r"^## .+\n\n(\d+)\. ", text("docs/durability.md"), re.MULTILINE)
+    assert len(firsts) > 5
+    assert firsts[1:] == re.findall(r'<ol start="(\d+)">', said)[: len(firsts) - 1]
+
+
 def test_the_reference_has_what_is_exported(site: Path) -> None:
     """Each name that memci exports has its place in the reference made of docstrings."""
     with (site / "objects.inv").open("rb") as file:
