@@ -147,6 +147,17 @@ def test_the_reference_has_what_is_exported(site: Path) -> None:
     assert [] == [name for name in memci.__all__ if f"memci.{name}" not in inventory]
 
 
+def test_the_reference_has_every_call(site: Path) -> None:
+    """Each call of a session and of an engine has its place in the reference, and the table of calls names such as there are."""
+    with (site / "objects.inv").open("rb") as file:
+        inventory = Inventory.parse_sphinx(file)
+    for kind in (memci.Session, memci.Engine):
+        calls = [name for name in dir(kind) if not name.startswith("_")]
+        assert [] == [name for name in calls if f"memci.{kind.__name__}.{name}" not in inventory]
+    table = text("docs/api/session.md").partition("|---|---|\n")[2].partition("\n\n")[0]
+    assert [] == [name for name in re.findall(r"`(\w+)`", table) if not hasattr(memci.Session, name)]
+
+
 def test_every_setting_stands_on_its_page(site: Path) -> None:
     """The page on the configuration has each key, as ``memci config`` prints them."""
     said = re.sub(r"<[^>]+>", "", (site / "api/config.html").read_text(encoding="utf-8"))
