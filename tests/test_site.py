@@ -116,12 +116,12 @@ def test_tasks_are_two_clicks_away(site: Path) -> None:
 
 @pytest.mark.parametrize("task", sorted(TASKS))
 def test_a_task_begins_with_its_code(task: str) -> None:
-    """A page on a task has its example at most a few sentences from its top, in 10 to 40 lines, and then says where more is."""
+    """A page on a task has its example at most a few sentences from its top, in 10 to 30 lines, and then says where more is."""
     page = text(f"docs/tasks/{task}.md")
     before, _, rest = page.partition("```python\n")
     code, _, after = rest.partition("```\n")
     assert len(before.split()) < 80
-    assert 10 <= len(code.splitlines()) <= 40
+    assert 10 <= len(code.splitlines()) <= 30
     assert "](../" in after
 
 
