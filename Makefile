@@ -12,7 +12,7 @@ DEMO := file:.demo
 SUPPORT := --store $(DEMO) --session support
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-peers growth quality conformance demo test torture check lint types contracts package-test coverage format clean
+.PHONY: help docs bench bench-peers growth quality conformance demo test torture check lint types contracts package-test coverage format clean
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -52,7 +52,7 @@ torture: $(BIN)/.installed-dev ## the long runs: replies that were mutated 200,0
 	$(BIN)/python -m tests.attp.fuzz_document --cases 200000 --seed 1
 	$(BIN)/python -m tests.torture.whole
 
-check: lint types contracts test growth package-test ## all that has to hold before a change lands
+check: lint types contracts docs test growth package-test ## all that has to hold before a change lands
 
 lint: $(BIN)/.installed-dev ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -63,6 +63,9 @@ types: $(BIN)/.installed-dev ## mypy, strict
 
 contracts: $(BIN)/.installed-dev ## which package may import which
 	$(BIN)/lint-imports
+
+docs: $(BIN)/.installed-dev ## build the site of the documentation, build/site/index.html; a link that leads nowhere fails it
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 package-test: $(BIN)/.installed-dev ## build an sdist and a wheel from it, run some tests against the wheel installed
 	$(BIN)/python .ci/package_test.py

@@ -1,6 +1,6 @@
 """Every error that memci raises on purpose.
 
-The tree::
+The tree:
 
     MemciError
     ├── ArgumentError (a TypeError too)
@@ -15,6 +15,7 @@ The tree::
     ├── StoreError
     │   ├── ConflictError
     │   ├── CorruptError
+    │   ├── EncryptionError
     │   ├── ErasureError
     │   └── UnavailableError
     │       └── LockedError

@@ -5,6 +5,7 @@ import importlib
 import inspect
 import pickle
 import pkgutil
+import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ from typing import Any, TypeVar
 import pytest
 
 import memci
+from memci import errors as memci_errors
 from memci.cli.exit_code import CommandError, ExitCode
 from memci.errors import (
     BudgetError,
@@ -161,3 +163,19 @@ def test_a_list_that_holds_itself_can_be_quoted() -> None:
 def test_a_commands_error_keeps_its_code() -> None:
     """The code of a command's error is its own after a round trip too."""
     assert ExitCode.STORE == pickled(CommandError("gone", ExitCode.STORE)).code
+
+
+def test_the_tree_of_errors_is_drawn_and_exported() -> None:
+    """The docstring of ``memci.errors`` draws each class of its tree below its parent, and memci exports each."""
+    drawn: list[tuple[str, str]] = []
+    above: list[str] = []
+    for line in inspect.cleandoc(memci_errors.__doc__ or "").splitlines():
+        if found := re.search(r"(?<=[ ─])(\w+Error)\b(?: \(a TypeError too\))?$", line):
+            depth = (found.start() - 4) // 4
+            above[depth:] = [found[1]]
+            drawn.append((found[1], above[depth - 1] if depth else ""))
+    classes = [kind for kind in vars(memci_errors).values() if inspect.isclass(kind) and issubclass(kind, MemciError)]
+    parents = {kind.__name__: [base.__name__ for base in kind.__bases__ if issubclass(base, MemciError)] for kind in classes}
+    assert sorted(parents) == sorted(name for name, _ in drawn)
+    assert [] == [(name, parent) for name, parent in drawn if parents[name] != ([parent] if parent else [])]
+    assert [] == [name for name in parents if name not in memci.__all__]

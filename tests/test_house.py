@@ -69,7 +69,7 @@ def written() -> Iterator[Path]:
     yield from modules(PACKAGE)
     for folder in ("tests", "benchmarks", "docs", "examples", ".ci"):
         yield from (path for path in sorted((ROOT / folder).rglob("*")) if path.is_file() and path.suffix not in (".pyc", ".gz"))
-    for pattern in ("*.md", "*.toml", "*.txt", "Makefile"):
+    for pattern in ("*.md", "*.toml", "*.txt", "*.yml", "Makefile"):
         yield from sorted(ROOT.glob(pattern))
 
 

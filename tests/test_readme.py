@@ -15,6 +15,8 @@ from memci import Config
 ROOT = Path(__file__).parent.parent
 PAGES = [
     "README.md",
+    "docs/index.md",
+    *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs/tasks").iterdir()),
     *(f"docs/{name}.md" for name in ("attp", "chat", "concepts", "reference", "segments", "formats", "presets")),
     *(f"docs/{name}.md" for name in ("summaries", "time", "tree", "operations", "sharing", "memory")),
 ]
@@ -88,7 +90,8 @@ def test_commands_are_there() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "examples/README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").iterdir())]
+    "name",
+    ["README.md", "examples/README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))],
 )
 def test_links_lead_somewhere(name: str) -> None:
     """Every link inside the project names a file that is there, and a heading of it where it names one."""

@@ -102,3 +102,18 @@ def test_nobody_is_told_to_install_what_is_not_published() -> None:
         path.name for path in files if path.is_file() and re.search(r"pip install ['\"]?memci", path.read_text(encoding="utf-8"))
     ]
     assert [] == told
+
+
+def test_the_comparison_quotes_the_benchmarks() -> None:
+    """Each figure of the comparison stands in the row of its library on the page of the benchmarks."""
+
+    def rows(page: str, heading: str) -> dict[str, list[str]]:
+        table = text(page).partition(heading)[2].partition("\n|---")[2].partition("\n\n")[0]
+        split = [[cell.strip() for cell in line.split("|")] for line in table.splitlines()[1:]]
+        return {cells[1]: cells[2:-1] for cells in split}
+
+    turns, promises = rows("docs/benchmarks.md", "## Chat, 10,000 turns"), rows("docs/benchmarks.md", "## Promises")
+    quoted = rows("docs/comparison.md", "## What was measured")
+    assert len(quoted) > 5
+    for name, cells in quoted.items():
+        assert cells[:5] == [turns[name][2], turns[name][6], promises[name][2], *promises[name][4:6]], name

@@ -5,24 +5,28 @@ from collections.abc import Awaitable, Callable, Iterator
 from itertools import dropwhile, takewhile
 from typing import Any
 
-from agents import (
-    Agent,
-    AgentOutputSchema,
-    AgentOutputSchemaBase,
-    FunctionTool,
-    Handoff,
-    ModelResponse,
-    RunConfig,
-    RunContextWrapper,
-    RunHooks,
-    Tool,
-    ToolOutputImage,
-    ToolOutputText,
-    TResponseInputItem,
-)
-from agents.memory import SessionABC, SessionSettings
-from agents.run_config import CallModelData, ModelInputData
-from agents.tool_context import ToolContext
+try:
+    from agents import (
+        Agent,
+        AgentOutputSchema,
+        AgentOutputSchemaBase,
+        FunctionTool,
+        Handoff,
+        ModelResponse,
+        RunConfig,
+        RunContextWrapper,
+        RunHooks,
+        Tool,
+        ToolOutputImage,
+        ToolOutputText,
+        TResponseInputItem,
+    )
+    from agents.memory import SessionABC, SessionSettings
+    from agents.run_config import CallModelData, ModelInputData
+    from agents.tool_context import ToolContext
+except ImportError as error:  # other packages are called agents, too
+    error.add_note("agents is the OpenAI Agents SDK: install memci with its extra openai-agents")
+    raise
 
 from memci.adapters.following import Message, answered, calibrate, check_format, is_system, newer, offered
 from memci.engine.core.known_messages import sent_digest

@@ -366,7 +366,7 @@ class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
     """Owns a store, a config, and the sessions that are open, as ``Engine`` does, for programs with an event loop.
 
     All that ``Engine`` has is here under the same name and does the same, in a thread: put ``await`` in front of it.
-    ``sessions`` is iterated with ``async for``, and ``session`` may be entered at once::
+    ``sessions`` is iterated with ``async for``, and ``session`` may be entered at once:
 
         async with memci.AsyncEngine("file:./chats") as engine, engine.session("support-42") as session:
             await session.append({"role": "user", "content": "Where is my order?"})
