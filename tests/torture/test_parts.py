@@ -77,6 +77,14 @@ def test_agents_go_on() -> None:
     assert 0 == done.returncode
 
 
+def test_erasers_leave_nothing() -> None:
+    """Workers erase while others write, one of which is killed now and then."""
+    command = [sys.executable, "-m", "tests.torture.erasers", "--seconds", "8", "--kill-every", "3"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)  # noqa: S603 (fixed words)
+    assert "0 problems" in done.stdout
+    assert 0 == done.returncode
+
+
 @pytest.mark.parametrize(
     ("history", "problem"),
     [

@@ -25,10 +25,11 @@ PARTS = {
     "permitted": ["--calls", "50000"],
     "users": ["--store", "all"],
     "agents": ["--store", "all", "--steps", "200"],
+    "erasers": ["--store", "all", "--seconds", "120"],
 }
 """With their arguments; those that write take ``--directory`` too."""
 
-NO_DIRECTORY = ("crash_states", "bug_table", "sqlite_syncs", "permitted", "users", "agents")
+NO_DIRECTORY = ("crash_states", "bug_table", "sqlite_syncs", "permitted", "users", "agents", "erasers")
 
 
 def main() -> int:
