@@ -5,6 +5,7 @@ No character of stored text reaches a terminal that could move the cursor, chang
 
 import os
 import re
+import select
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -200,6 +201,13 @@ def write(words: str, *, through: bool = False) -> None:
         if isinstance(error, BrokenPipeError):
             refuse("the output was closed", ExitCode.PIPE_CLOSED)
         refuse(f"the output cannot be written: {error.strerror}", ExitCode.STORE)
+
+
+def is_read(wait_s: float) -> bool:
+    """Wait, and return whether there still is somebody to read standard output; at once where they have gone."""
+    poller = select.poll()
+    poller.register(sys.stdout, 0)  # reports errors alone: the other end of a pipe was closed, or the terminal
+    return not poller.poll(wait_s * 1_000)
 
 
 def prepare() -> None:
