@@ -1,5 +1,6 @@
 """HTTP requests that end in time and in little memory, however slowly and however much the other side writes."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import anyio
@@ -10,6 +11,8 @@ _OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")  # no
 
 class TimedClient(httpx2.AsyncClient):
     """An HTTP client each of whose requests is over after *attempt_s* seconds, with all of its answer or a timeout.
+
+    An answer that is a stream of events is returned when it begins: whoever reads it bounds the time of each event.
 
     The library's own timeouts are for each read alone: an answer that comes a byte at a time passes them all. Of an answer of
     more than *most_bytes* bytes at least one more is read, and not the rest. Each request has a connection of its own, and
@@ -26,6 +29,8 @@ class TimedClient(httpx2.AsyncClient):
         try:
             with anyio.fail_after(self._attempt_s):
                 response = await super().send(request, **{**more, "stream": True})
+                if response.is_success and is_event_stream(response.headers):
+                    return self._copy(response, stream=_Bounded(response, self._most_bytes))
                 try:
                     async for chunk in response.aiter_bytes():
                         body += chunk
@@ -36,5 +41,32 @@ class TimedClient(httpx2.AsyncClient):
         except TimeoutError:
             message = "the time for the request is over"
             raise httpx2.ReadTimeout(message, request=request) from None
+        return self._copy(response, content=bytes(body))
+
+    def _copy(self, response: httpx2.Response, **body: Any) -> httpx2.Response:  # noqa: ANN401 (as the library has them)
         headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _OF_THE_WIRE]
-        return httpx2.Response(response.status_code, headers=headers, content=bytes(body), request=request)
+        return httpx2.Response(response.status_code, headers=headers, request=response.request, **body)
+
+
+def is_event_stream(headers: httpx2.Headers) -> bool:
+    """Return whether an answer comes as server-sent events."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower() == "text/event-stream"
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """The body of an answer as it comes, up to so many bytes; what comes after them is an error of the library."""
+
+    def __init__(self, response: httpx2.Response, most_bytes: int) -> None:
+        self._response, self._most_bytes = response, most_bytes
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        read = 0
+        async for chunk in self._response.aiter_bytes():
+            read += len(chunk)
+            if read > self._most_bytes:
+                message = f"its answer has more than {self._most_bytes} bytes: lower max_completion_tokens, or ask again"
+                raise httpx2.ReadError(message, request=self._response.request)
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._response.aclose()

@@ -36,6 +36,31 @@ def parted(text: str) -> tuple[str, str]:
     return left, said[0] if is_title else ""
 
 
+class HeadlineFilter:
+    """Passes a text on that comes in pieces, but for the marked lines at its end, as ``parted`` does with a whole one."""
+
+    def __init__(self) -> None:
+        self._held = ""  # blanks, marked lines, and what may become one
+
+    def add(self, piece: str) -> str:
+        """Take a piece in, and return what can be passed on. O(the piece, and what is held)."""
+        text = self._held + piece
+        begin = text.rfind("\n") + 1
+        line = text[begin:].lstrip(_AROUND)
+        if line.startswith(MARK) or MARK.startswith(line):
+            passed = text[:begin].rstrip()
+            while passed[passed.rfind("\n") + 1 :].strip(_AROUND).startswith(MARK):
+                passed = passed[: passed.rfind("\n") + 1].rstrip()
+        else:
+            passed = text.rstrip()
+        self._held = text[len(passed) :]
+        return passed
+
+    def rest(self) -> str:
+        """Return what is left of it where the text has ended."""
+        return parted(self._held)[0]
+
+
 def unheaded(message: Message, text: str) -> str:
     """Return a text of a message without a headline. O(its length)."""
     return parted(text)[0] if message.role == "assistant" else text
