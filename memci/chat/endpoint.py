@@ -49,7 +49,7 @@ class Endpoint(AbstractContextManager["Endpoint"]):
     Needs the extra ``memci[chat]``; the client takes half a second to load, when the first endpoint is made. Each request is
     retried by the client after lost connections, timeouts, 408, 409, 429 and 5xx, with growing pauses, until something of the
     answer came. Redirects are not followed: messages and key go to no other place. The key is in no error's text. Of an answer
-    of more than 16 MiB the rest is not read, and what is not streamed is no reply.
+    of more than 16 MiB, or a stream of more than 128, the rest is not read; the former is no reply.
 
     A *base_url* is such as ``https://api.openai.com/v1`` or ``http://localhost:8080/v1``; most local servers need no key. Each
     attempt may take *timeout_s* seconds to the last byte of the answer, at most a million, or where it is streamed to each piece,
@@ -159,9 +159,16 @@ class Endpoint(AbstractContextManager["Endpoint"]):
                 if take is None or not is_event_stream(answered.headers):
                     return self._reply(answered.content)
                 pieces: AsyncStream[object] = answered.parse(to=openai.AsyncStream[object])
-                return self._streamed(partial(portal.call, self._next, pieces), take)
+                try:
+                    return self._streamed(partial(portal.call, self._next, pieces), take)
+                finally:
+                    portal.call(pieces.close)
         except openai.OpenAIError as error:
-            if take is not None and getattr(error, "status_code", 0) in (400, 422) and "stream" in str(error):
+            if (
+                take is not None
+                and getattr(error, "status_code", 0) in (400, 422)
+                and "stream" in str(getattr(error, "body", ""))
+            ):
                 return None
             return self._failure(error)
 

@@ -73,7 +73,7 @@ class Stream(AbstractContextManager["Stream"]):
         return self._assembler.messages()
 
     def discard(self) -> None:
-        """Keep nothing of what came: leaving the block appends nothing."""
+        """Keep nothing of what comes: leaving the block appends nothing."""
         self._is_discarded = True
 
     def finish(self) -> list[Entry]:
