@@ -158,8 +158,8 @@ class _Screen:
     def hear(self, step: Step) -> None:
         """Write of a step."""
         if isinstance(step, TextStreamed) and not self.json:
+            self.is_within_line = self.is_told = True  # also where Ctrl-C comes before all of it is written
             output.write(output.safe(step.text), through=True)
-            self.is_within_line = self.is_told = True
             return
         self.end_line()
         if isinstance(step, WindowSent):
