@@ -52,7 +52,7 @@ torture: earlier ## the long runs: adapters with earlier releases of their frame
 	$(BIN)/python -m tests.attp.fuzz_document --cases 200000 --seed 1
 	$(BIN)/python -m tests.torture.whole
 
-earlier: $(BIN)/.installed-dev ## test each adapter with the release of its framework before the current one; four minutes
+earlier: $(BIN)/.installed-dev ## test each adapter with the release of its framework before the current one; five minutes
 	$(BIN)/python .ci/earlier_releases.py
 
 check: lint types contracts test growth package-test ## all that has to hold before a change lands
