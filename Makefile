@@ -12,7 +12,7 @@ DEMO := file:.demo
 SUPPORT := --store $(DEMO) --session support
 
 .DEFAULT_GOAL := help
-.PHONY: help docs bench bench-peers growth quality conformance demo test torture check lint types contracts package-test coverage format clean
+.PHONY: help docs bench bench-peers earlier growth quality conformance demo test torture check lint types contracts package-test coverage format clean
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -48,9 +48,12 @@ test: $(BIN)/.installed-dev ## run the tests
 conformance: $(BIN)/.installed-dev ## run the conformance suite on every store, and print what each passed
 	$(BIN)/python -m pytest -q -n 2 -k Suite --conformance tests/archive/stores
 
-torture: $(BIN)/.installed-dev ## the long runs: replies that were mutated 200,000 times; kills, crash states, losses of power, damage, writers, page trees, tools called at random, many users, three agents, erasures
+torture: earlier ## the long runs: adapters with earlier releases of their frameworks; replies that were mutated 200,000 times; kills, crash states, losses of power, damage, writers, page trees, tools called at random, many users, three agents, erasures
 	$(BIN)/python -m tests.attp.fuzz_document --cases 200000 --seed 1
 	$(BIN)/python -m tests.torture.whole
+
+earlier: $(BIN)/.installed-dev ## test each adapter with the release of its framework before the current one; five minutes
+	$(BIN)/python .ci/earlier_releases.py
 
 check: lint types contracts docs test growth package-test ## all that has to hold before a change lands
 

@@ -87,10 +87,10 @@ def test_installed(built: Path, work: Path) -> None:
     run(environment / "bin" / "memci", "--help", cwd=copy, stdout=subprocess.DEVNULL)
 
 
-def run(*command: str | Path, cwd: Path = ROOT, stdout: int | None = None) -> None:
+def run(*command: str | Path, cwd: Path = ROOT, stdout: int | None = None, constraints: Path = CONSTRAINTS) -> None:
     """Run a command with no way into the checkout but the constraints; leave with its exit code if it fails."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    environment["PIP_CONSTRAINT"] = CONSTRAINTS.as_uri()
+    environment["PIP_CONSTRAINT"] = constraints.as_uri()
     done = subprocess.run(command, cwd=cwd, env=environment, stdout=stdout, check=False)  # noqa: S603 (our own words)
     if done.returncode:
         print("failed:", *command, file=sys.stderr)

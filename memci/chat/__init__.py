@@ -1,5 +1,18 @@
 from memci.chat.endpoint import Endpoint
-from memci.chat.loop import Answer, Chat, CodeAnswered, Ending, Faded, Model, Reply, Step, ToolAnswered, WindowSent
+from memci.chat.loop import (
+    Answer,
+    Chat,
+    CodeAnswered,
+    Ending,
+    Faded,
+    Model,
+    Reply,
+    Step,
+    StreamingModel,
+    TextStreamed,
+    ToolAnswered,
+    WindowSent,
+)
 
 __all__ = [
     "Answer",
@@ -11,6 +24,8 @@ __all__ = [
     "Model",
     "Reply",
     "Step",
+    "StreamingModel",
+    "TextStreamed",
     "ToolAnswered",
     "WindowSent",
 ]

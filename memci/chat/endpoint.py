@@ -1,8 +1,8 @@
 """A model behind an endpoint that speaks OpenAI's chat completions."""
 
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -16,9 +16,19 @@ from memci.messages import codec
 
 if TYPE_CHECKING:
     import openai
+    from openai import AsyncStream
+    from openai._legacy_response import LegacyAPIResponse
 
 _NO_KEY = "none"  # what is sent in the place of a key to servers that want none
-_OWN = {"messages", "model", "n", "stream", "tool_choice", "tools"}  # keys of a request that the loop answers for
+_OWN = {
+    "messages",
+    "model",
+    "n",
+    "stream",
+    "stream_options",
+    "tool_choice",
+    "tools",
+}  # keys of a request that the loop answers for
 _MOST_SAID = 300
 _MOST_BYTES = 16_777_216  # of an answer; the longest that models give have a tenth of it
 _MOST_SECONDS = 1_000_000  # systems cannot wait much longer
@@ -36,15 +46,16 @@ _ADVICE = {
 class Endpoint(AbstractContextManager["Endpoint"]):
     """A model behind an endpoint that speaks OpenAI's chat completions, such as OpenAI, vLLM, llama.cpp or Ollama.
 
-    Needs the extra ``memci[chat]``; the client takes half a second to load, when the first endpoint is made. Replies are not
-    streamed. Each request is retried by the client after lost connections, timeouts, 408, 409, 429 and 5xx, with growing
-    pauses. Redirects are not followed: messages and key go to no other place. The key is in no error's text. Of an answer of
-    more than 16 MiB the rest is not read, and it is no reply.
+    Needs the extra ``memci[chat]``; the client takes half a second to load, when the first endpoint is made. Each request is
+    retried by the client after lost connections, timeouts, 408, 409, 429 and 5xx, with growing pauses, until something of the
+    answer came. Redirects are not followed: messages and key go to no other place. The key is in no error's text. Of an answer
+    of more than 16 MiB, or a stream of more than 128, the rest is not read; the former is no reply.
 
     A *base_url* is such as ``https://api.openai.com/v1`` or ``http://localhost:8080/v1``; most local servers need no key. Each
-    attempt may take *timeout_s* seconds to the last byte of the answer, at most a million, and *max_retries* may come after the
-    first. The *options* are more keys of the request, such as ``temperature`` or ``max_completion_tokens``. Raises
-    ``ConfigError`` if the client is not installed or an argument cannot be used, ``ArgumentError`` if one is of another type.
+    attempt may take *timeout_s* seconds to the last byte of the answer, at most a million, or where it is streamed to each piece,
+    and *max_retries* may come after the first. The *options* are more keys of the request, such as ``temperature`` or
+    ``max_completion_tokens``. Raises ``ConfigError`` if the client is not installed or an argument cannot be used,
+    ``ArgumentError`` if one is of another type.
     """
 
     def __init__(  # noqa: PLR0913 (each is one thing to know of an endpoint)
@@ -81,6 +92,7 @@ class Endpoint(AbstractContextManager["Endpoint"]):
             message = "the client for models is not installed: install memci with its extra chat"
             raise ConfigError(message) from error
         certificates = httpx2.create_ssl_context()  # 20 ms, so that all requests share it
+        self._streams = True  # as far as is known
         self._http = partial(TimedClient, timeout_s, _MOST_BYTES, verify=certificates)
         self._client = partial(openai.AsyncOpenAI, base_url=base_url, api_key=self._key or _NO_KEY, max_retries=max_retries)
 
@@ -98,27 +110,111 @@ class Endpoint(AbstractContextManager["Endpoint"]):
         UTF-8 has no form, becomes U+FFFD. Raises ``ModelError`` if the endpoint cannot be reached, refuses, or answers what is
         no chat completion.
         """
+        return self._whole(_request(messages, tools, may_call=may_call))
+
+    def stream(
+        self,
+        messages: list[dict[str, Any]],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        may_call: bool,
+        take: Callable[[Mapping[str, Any]], None],
+    ) -> Reply:
+        """Send a window, and hand on each piece of the reply as it comes; see ``StreamingModel``, and ``complete``.
+
+        Where the endpoint does not stream, the reply is returned whole, and this asks for nothing else from then on. A stream
+        that breaks off is a ``ModelError``, and not asked for again, as *take* has had what came.
+        """
+        request = _request(messages, tools, may_call=may_call)
+        if self._streams:
+            answer = self._asked({**request, "stream": True, "stream_options": {"include_usage": True}}, take)
+            if isinstance(answer, ModelError):  # as in ``_whole``
+                raise answer
+            if answer is not None:
+                return answer
+            self._streams = False
+        return self._whole(request)
+
+    def _whole(self, request: dict[str, Any]) -> Reply:
+        answer = self._asked(request)
+        if isinstance(answer, ModelError):  # raised here, as the driver's error holds the request with its key
+            raise answer
+        assert answer is not None
+        return answer
+
+    def _asked(
+        self, request: dict[str, Any], take: Callable[[Mapping[str, Any]], None] | None = None
+    ) -> Reply | ModelError | None:
+        """Return the reply, or why there is none; ``None`` where pieces of it are wanted, and the endpoint cannot stream."""
         import openai  # noqa: PLC0415 (loaded already)
         from anyio.from_thread import start_blocking_portal  # noqa: PLC0415 (the client's own)
 
-        sent = {"messages": without_halves(list(map(_accepted, messages)))}
-        if tools:
-            sent |= {"tools": tools, "tool_choice": "auto" if may_call else "none"}
-        try:
-            with start_blocking_portal() as portal:  # whether or not this thread runs an event loop
-                answer = self._reply(portal.call(self._sent, sent))
-        except openai.OpenAIError as error:
-            answer = self._failure(error)
-        if isinstance(answer, ModelError):  # raised here, as the driver's error holds the request with its key
-            raise answer
-        return answer
+        from memci.chat.attempt import is_event_stream  # noqa: PLC0415 (loads a part of the extra)
 
-    async def _sent(self, request: dict[str, Any]) -> bytes:
+        try:
+            with (
+                start_blocking_portal() as portal,  # whether or not this thread runs an event loop
+                portal.wrap_async_context_manager(self._answering(request)) as answered,
+            ):
+                if take is None or not is_event_stream(answered.headers):
+                    return self._reply(answered.content)
+                pieces: AsyncStream[object] = answered.parse(to=openai.AsyncStream[object])
+                try:
+                    return self._streamed(partial(portal.call, self._next, pieces), take)
+                finally:
+                    portal.call(pieces.close)
+        except openai.OpenAIError as error:
+            if (
+                take is not None
+                and getattr(error, "status_code", 0) in (400, 422)
+                and "stream" in str(getattr(error, "body", ""))
+            ):
+                return None
+            return self._failure(error)
+
+    @asynccontextmanager
+    async def _answering(self, request: dict[str, Any]) -> "AsyncIterator[LegacyAPIResponse[Any]]":
         async with self._client(http_client=self._http()) as client:
             completions = client.chat.completions.with_raw_response
-            answered = await completions.create(model=self._model, extra_body=self._options, **request)
-            body: bytes = answered.content
-            return body
+            yield await completions.create(model=self._model, extra_body=self._options, **request)
+
+    async def _next(self, pieces: "AsyncStream[object]") -> object:
+        """Return the next piece of a stream, ``None`` at its end, or the error that ended it."""
+        import anyio  # noqa: PLC0415 (the client's own)
+        import openai  # noqa: PLC0415 (loaded already)
+
+        try:
+            with anyio.fail_after(self._timeout_s):
+                return await anext(pieces, None)
+        except (TimeoutError, openai.APITimeoutError):
+            return ModelTimeoutError(self._broken(f"nothing came for {self._timeout_s:g} s"))
+        except openai.APIConnectionError as error:
+            problem = self._quoted(error.__cause__ or error) or "the connection was cut"
+        except openai.OpenAIError as error:
+            problem = f"it reports an error: {self._quoted(error)}"
+        except (ValueError, RecursionError):
+            problem = "what it sends is no JSON"
+        return ModelError(self._broken(problem))
+
+    def _streamed(self, following: Callable[[], object], take: Callable[[Mapping[str, Any]], None]) -> Reply | ModelError | None:
+        """Hand on the pieces of a stream, and return how it ended; ``None`` where it holds none."""
+        reason, usage, came = "", dict[str, int](), False
+        while isinstance(piece := following(), dict) and _is_piece(piece):
+            take(piece)
+            came = True
+            reason = next(
+                (str(each["finish_reason"]) for each in piece.get("choices") or () if each.get("finish_reason")), reason
+            )
+            if isinstance(said := piece.get("usage"), dict):
+                usage = _numbers(said)
+        if reason:  # whatever came after its end
+            return Reply(message={}, finish_reason=reason, prompt_tokens=usage.get("prompt_tokens"), usage=usage)
+        if isinstance(piece, ModelError) or not came:
+            return piece if isinstance(piece, ModelError) else None
+        return ModelError(self._broken("it ended early" if piece is None else "a piece of it is none of a chat completion"))
+
+    def _broken(self, problem: str) -> str:
+        return f"the model at {self._place} broke off its answer: {problem}"
 
     def _reply(self, body: bytes) -> Reply | ModelError:
         value: Any = None
@@ -210,6 +306,33 @@ def _numbers(usage: Mapping[str, Any]) -> dict[str, int]:
     known = {"cached_tokens": usage.get("prompt_cache_hit_tokens"), **(details if isinstance(details, dict) else {})}
     cached = known["cached_tokens"]
     return {name: each for name, each in [*usage.items(), ("cached_tokens", cached)] if type(each) is int}
+
+
+def _request(messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]], *, may_call: bool) -> dict[str, Any]:
+    sent: dict[str, Any] = {"messages": without_halves(list(map(_accepted, messages)))}
+    return {**sent, "tools": tools, "tool_choice": "auto" if may_call else "none"} if tools else sent
+
+
+def _is_piece(value: Mapping[str, Any]) -> bool:
+    """Return whether a value is a piece of a chat completion, whose parts have their kinds; some hold no choice."""
+    choices = value.get("choices") or []
+    return isinstance(choices, list) and all(map(_is_choice, choices))
+
+
+def _is_choice(choice: object) -> bool:
+    match choice:
+        case {"delta": {} as delta}:
+            calls = delta.get("tool_calls") or []
+            return delta.get("role") in (None, "", "assistant") and isinstance(calls, list) and all(map(_is_call, calls))
+        case _:
+            return isinstance(choice, dict) and choice.get("delta") is None
+
+
+def _is_call(call: object) -> bool:
+    function = (call.get("function") or {}) if isinstance(call, dict) else None
+    if not (isinstance(call, dict) and isinstance(function, dict) and isinstance(call.get("index"), int | None)):
+        return False
+    return all(isinstance(text, str | None) for text in (call.get("id"), function.get("name"), function.get("arguments")))
 
 
 def _accepted(message: dict[str, Any]) -> dict[str, Any]:

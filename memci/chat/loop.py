@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
@@ -14,7 +14,7 @@ from memci.engine.core.monitor import Notice, Recall
 from memci.engine.session import Session
 from memci.errors import ArgumentError, ConfigError, InvalidMessageError, ModelError, shown
 from memci.messages import codec
-from memci.messages.headline import parted
+from memci.messages.headline import HeadlineFilter, parted
 
 MAX_ROUNDS = 8  # replies of one turn that may call tools, unless told otherwise
 MAX_CALLS = 64  # calls that one reply may make
@@ -45,6 +45,26 @@ class Model(Protocol):
 
         The callee may change the messages. *tools* are the schemas of those that are offered; where the model may not call
         them now, they stay offered, so that the prompt begins alike.
+        """
+        ...
+
+
+@runtime_checkable
+class StreamingModel(Model, Protocol):
+    """A model whose replies can be read as they come; ``memci.chat.Endpoint`` is one."""
+
+    def stream(
+        self,
+        messages: list[dict[str, Any]],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        may_call: bool,
+        take: Callable[[Mapping[str, Any]], None],
+    ) -> Reply:
+        """Do as ``complete``, and call *take* for each piece of the reply, a chunk of OpenAI's stream; what that raises goes on.
+
+        The message of the reply is empty where *take* had it in pieces, and whole where it had none. ``ModelError`` too where
+        the reply breaks off.
         """
         ...
 
@@ -82,6 +102,17 @@ class WindowSent:
 
 
 @attrs.frozen(kw_only=True)
+class TextStreamed:
+    """Some more of what the reply that is coming says to the user: the texts together are its text, without a headline.
+
+    Told while the reply comes, of a ``StreamingModel``, text beside calls too, and not where the protocol is ATTP, whose replies
+    may be code. Where the reply breaks off after it, the session keeps at least what was told.
+    """
+
+    text: str
+
+
+@attrs.frozen(kw_only=True)
 class ToolAnswered:
     """A native tool call was carried out, or refused; the text of the tool's message, the answer, is in the session.
 
@@ -108,7 +139,7 @@ class Faded:
     pages: tuple[str, ...]
 
 
-Step: TypeAlias = WindowSent | ToolAnswered | CodeAnswered | Faded | Notice
+Step: TypeAlias = WindowSent | TextStreamed | ToolAnswered | CodeAnswered | Faded | Notice
 
 
 class Chat:
@@ -196,17 +227,11 @@ class Chat:
                 break
         self._tell_faded()
         self._tell(WindowSent(window=window))
-        reply = self._model.complete(window.messages, tools, may_call=may_call)
-        role, calls, problem = reply.message.get("role"), reply.message.get("tool_calls"), ""
-        if role != "assistant":
-            problem = f"has the role {shown(role)}, not 'assistant'"
-        elif isinstance(calls, list) and len(calls) > MAX_CALLS:
-            problem = f"makes {len(calls)} calls, and {MAX_CALLS} are the most"
-        if problem:
-            message = f"the reply {problem}; nothing of it was kept: ask again"
-            raise ModelError(message)
         try:
-            session.append(reply.message, on_conflict="retry")
+            if isinstance(self._model, StreamingModel):
+                reply = self._streamed(self._model, window.messages, tools, may_call=may_call, is_told=protocol != "attp")
+            else:
+                reply = self._kept(self._model.complete(window.messages, tools, may_call=may_call))
         except InvalidMessageError as error:
             message = f"the reply cannot be kept ({error}); nothing of it was: ask again, or another model"
             raise ModelError(message) from error
@@ -214,6 +239,44 @@ class Chat:
             with suppress(ConfigError):  # what cannot be the window's size is no reason to leave the reply's calls unanswered
                 session.report_usage(prompt_tokens=reply.prompt_tokens)
         return reply
+
+    def _kept(self, reply: Reply) -> Reply:
+        """Append a whole reply, and return it."""
+        _raise(_problem(reply.message))
+        self._session.append(reply.message, on_conflict="retry")
+        return reply
+
+    def _streamed(
+        self,
+        model: StreamingModel,
+        messages: list[dict[str, Any]],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        may_call: bool,
+        is_told: bool,
+    ) -> Reply:
+        """Append a reply as it comes, or as far as it came, and return it."""
+        text, problem = HeadlineFilter(), ""
+
+        def tell(more: str) -> None:
+            if more and is_told:
+                self._tell(TextStreamed(text=more))
+
+        try:
+            with self._session.stream() as stream:
+                try:
+                    reply = model.stream(messages, tools, may_call=may_call, take=lambda piece: tell(text.add(stream.add(piece))))
+                finally:
+                    problem = next(filter(None, map(_problem, stream.messages)), "")
+                    if problem:
+                        stream.discard()
+                tell(text.rest())
+        except ModelError as error:
+            if stream.entries:
+                error.add_note("what came of it is kept")
+            raise
+        _raise(problem)
+        return attrs.evolve(reply, message=stream.entries[0].message) if stream.entries else self._kept(reply)
 
     def _answered(self, message: Mapping[str, Any], *, left: int, done: Collection[object] = ()) -> str | None:
         """Answer the calls that a reply makes, but for those *done*, and return ``None``; or return what it tells the user."""
@@ -259,6 +322,22 @@ class Chat:
         self._recalled = [index for index in self._recalled if index not in faded]
         if faded:
             self._tell(Faded(pages=faded))
+
+
+def _problem(message: Mapping[str, Any]) -> str:
+    """Return why nothing of a reply is to be kept, empty where it can be."""
+    role, calls = message.get("role"), message.get("tool_calls")
+    if role != "assistant":
+        return f"has the role {shown(role)}, not 'assistant'"
+    if isinstance(calls, list) and len(calls) > MAX_CALLS:
+        return f"makes {len(calls)} calls, and {MAX_CALLS} are the most"
+    return ""
+
+
+def _raise(problem: str) -> None:
+    if problem:
+        message = f"the reply {problem}; nothing of it was kept: ask again"
+        raise ModelError(message)
 
 
 def _calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:

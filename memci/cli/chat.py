@@ -1,8 +1,11 @@
 """``memci chat`` and ``memci mcp``: a model at a session."""
 
 import os
+import re
 import signal
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, Literal, assert_never
@@ -12,12 +15,24 @@ import typer
 from typer import Option
 
 import memci
+from memci.archive.catalogue.page_facts import PageFacts
 from memci.chat.endpoint import Endpoint
-from memci.chat.loop import Answer, Chat, CodeAnswered, Ending, Faded, Step, ToolAnswered, WindowSent
+from memci.chat.loop import Answer, Chat, CodeAnswered, Ending, Faded, Step, TextStreamed, ToolAnswered, WindowSent
 from memci.cli import output
+from memci.cli.bar import Bar
 from memci.cli.exit_code import ExitCode, refuse, refuse_without
-from memci.cli.output import breakdown, count
-from memci.cli.place import STORE, TENANT, KeyOption, Place, StoreOption, TenantOption, command, encryption
+from memci.cli.output import Table, breakdown, count
+from memci.cli.place import (
+    STORE,
+    TENANT,
+    KeyOption,
+    Place,
+    StoreOption,
+    TenantOption,
+    command,
+    encryption,
+    page_argument,
+)
 from memci.engine.core.monitor import (
     Eviction,
     Fold,
@@ -31,11 +46,12 @@ from memci.engine.core.monitor import (
 )
 from memci.engine.history.state import SYSTEM
 from memci.engine.settings.config import Budget, Config
-from memci.errors import BudgetError, ModelError
+from memci.errors import BudgetError, ConflictError, MemciError, ModelError
 from memci.messages import codec
 
 _SESSION, _KEY = "chat", "OPENAI_API_KEY"
 _MOST_SHOWN = 160
+_LISTED_PAGES = 20  # of /pages, the newest
 
 _REMARKS = {
     Ending.CUT: "the reply was cut off by the endpoint's limit for replies",
@@ -76,9 +92,10 @@ def chat(  # noqa: PLR0913 (the options of a command)
 ) -> None:
     """Talk with a model (writes).
 
-    Each line of standard input is a message of the user. Replies go to standard output; what is sent, called, folded,
-    recalled and faded to standard error. A turn that was interrupted is finished first. On a terminal, an empty line tries
-    again after a failure; elsewhere a failure ends the command.
+    Each line of standard input is a message of the user. Replies go to standard output as they come; what is sent, called,
+    folded, recalled and faded to standard error. A turn that was interrupted is finished first. On a terminal, an empty line
+    tries again after a failure, Ctrl-C stops an answer, and /pages, /undo and /why [page] look at the window; elsewhere a
+    failure ends the command.
     """
     settings = _settings(config, Place(store, session, tenant, key), budget, protocol)
     api_key, options = os.environ.get(api_key_env), dict(map(_named, option or ()))
@@ -89,11 +106,12 @@ def chat(  # noqa: PLR0913 (the options of a command)
     ):
         if system is not None:
             _set_system(opened, system)
-        talk = Chat(opened, endpoint, observer=None if quiet else _document if json else _note)
+        screen = _Screen(quiet=quiet, json=json)
+        talk = Chat(opened, endpoint, observer=screen.hear)
         if sys.stdin.isatty() and sys.stdout.isatty():
-            _converse(talk, json=json)
+            _converse(talk, opened, screen)
         else:
-            _drive(talk, json=json)
+            _drive(talk, screen)
 
 
 @command
@@ -128,31 +146,113 @@ def mcp(
             raise typer.Exit(ExitCode.PIPE_CLOSED)
 
 
-def _drive(talk: Chat, *, json: bool) -> None:
+@attrs.define
+class _Screen:
+    """What is written of a conversation, and whether a line of it is to be ended."""
+
+    quiet: bool
+    json: bool
+    is_within_line: bool = False
+    is_told: bool = False  # whether the text of the last reply was written as it came
+
+    def hear(self, step: Step) -> None:
+        """Write of a step."""
+        if isinstance(step, TextStreamed) and not self.json:
+            self.is_within_line = self.is_told = True  # also where Ctrl-C comes before all of it is written
+            output.write(output.safe(step.text), through=True)
+            return
+        self.end_line()
+        if isinstance(step, WindowSent):
+            self.is_told = False
+        if self.json and not self.quiet:
+            _document(step)
+        elif not self.quiet:
+            _note(step)
+
+    def answer(self, answer: Answer | None) -> None:
+        """Write an answer, as far as it did not come in pieces."""
+        if answer is None:  # nothing was interrupted
+            return
+        if self.json:
+            output.document({"step": "answer", **attrs.asdict(answer)})
+        else:
+            self.end_line() if self.is_told else output.show([answer.text])
+            if answer.ending in _REMARKS:
+                output.note(_REMARKS[answer.ending])
+        output.write("", through=True)
+
+    def end_line(self) -> None:
+        """End the line of a reply that is not at its end, for what is written next."""
+        if self.is_within_line:
+            self.is_within_line = False
+            output.write("\n", through=True)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Have a line ended, whatever ends the turn."""
+        try:
+            yield
+        finally:
+            self.end_line()
+
+
+def _drive(talk: Chat, screen: _Screen) -> None:
     """Finish what was interrupted, then carry each line through; an error ends it."""
-    _show_answer(talk.resume(), json=json)
-    if isinstance(sys.stdin, TextIOWrapper):
-        sys.stdin.reconfigure(encoding="utf-8", errors="replace")
-    for line in sys.stdin:
-        if line.strip():
-            _show_answer(talk.say(line.rstrip("\r\n")), json=json)
+    with screen.turn():
+        screen.answer(talk.resume())
+        if isinstance(sys.stdin, TextIOWrapper):
+            sys.stdin.reconfigure(encoding="utf-8", errors="replace")
+        for line in sys.stdin:
+            if line.strip():
+                screen.answer(talk.say(line.rstrip("\r\n")))
 
 
-def _converse(talk: Chat, *, json: bool) -> None:
-    """Do the same on a terminal, where whoever writes may try again after a failure."""
+def _converse(talk: Chat, session: memci.Session, screen: _Screen) -> None:
+    """Do the same on a terminal, where whoever writes may try again after a failure, stop an answer, and look at the window."""
     line = ""
     while True:
         try:
-            answer = talk.say(line) if line.strip() else talk.resume()
-        except (ModelError, BudgetError) as error:
-            output.note(f"memci: {error}; an empty line tries again")
-        else:
-            _show_answer(answer, json=json)
+            with screen.turn():
+                if not _is_carried_out(line, session):
+                    screen.answer(talk.say(line) if line.strip() else talk.resume())
+        except (ModelError, BudgetError, ConflictError) as error:
+            output.note("; ".join([f"memci: {error}", *getattr(error, "__notes__", ["an empty line tries again"])]))
+        except KeyboardInterrupt:
+            output.note("stopped: what came of the answer is kept; where nothing came, an empty line asks again")
         try:
             line = input("> ")
         except EOFError:
             output.write("\n")
             return
+
+
+def _is_carried_out(line: str, session: memci.Session) -> bool:
+    """Do what a line asks for where it is a command, and return whether it is one."""
+    try:
+        match line.split():
+            case ["/pages"]:
+                _show_pages(session.pages())
+            case ["/undo"]:
+                output.show([f"in view again: {', '.join(session.undo_fold().pages) or 'the contents page of before'}"])
+            case ["/why"]:
+                status = session.status()
+                output.show([status.line(), Bar(tokens=status.tokens, budget=status.budget, breakdown=status.breakdown)])
+            case ["/why", index]:
+                output.show([str(session.explain(page_argument(index)))])
+            case [word] if re.fullmatch("/[a-z]+", word):
+                output.note(f"{word} is no command, and was not sent: there are /pages, /undo and /why [page]")
+            case _:
+                return False
+    except MemciError as error:
+        output.note(f"memci: {error}")
+    return True
+
+
+def _show_pages(facts: Sequence[PageFacts]) -> None:
+    rows = ([page.index, page.state, *map(count, (page.turn, page.tokens)), page.title] for page in facts[-_LISTED_PAGES:])
+    output.show([Table(("page", "state", "turn#", "tokens#", "title"), rows)])
+    if len(facts) > _LISTED_PAGES:
+        output.note(f"{count(len(facts) - _LISTED_PAGES)} older ones are left out: memci pages lists all")
 
 
 def _settings(path: Path | None, place: Place, budget: int | None, protocol: Protocol | None) -> Config:
@@ -199,18 +299,6 @@ def _named(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _show_answer(answer: Answer | None, *, json: bool) -> None:
-    if answer is None:  # nothing was interrupted
-        return
-    if json:
-        output.document({"step": "answer", **attrs.asdict(answer)})
-    else:
-        output.show([answer.text])
-        if answer.ending in _REMARKS:
-            output.note(_REMARKS[answer.ending])
-    output.write("", through=True)
-
-
 def _note(step: Step) -> None:
     for line in map(output.one_line, _told(step)[1:]):
         output.note(line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}…")
@@ -233,6 +321,8 @@ def _told(step: Step) -> tuple[str, ...]:  # noqa: C901, PLR0911, PLR0912 (a cas
         case WindowSent(window=sent):
             size = f"{count(sent.tokens)} of {count(sent.budget)} tokens ({breakdown(sent.breakdown)})"
             return "window", f"window {size}"
+        case TextStreamed():
+            return ("text",)
         case ToolAnswered():
             return "tool", f"call   {step.name} {step.arguments}", f"result {step.answer}"
         case CodeAnswered():
@@ -242,6 +332,8 @@ def _told(step: Step) -> tuple[str, ...]:  # noqa: C901, PLR0911, PLR0912 (a cas
         case Fold(pages=pages):
             folded = f"{pages[0]} to {pages[-1]}, {len(pages)} pages" if pages else "the contents page alone"
             went = f"from {count(step.tokens_before)} to {count(step.tokens_after)} tokens"
+            if step.reason == "undo":
+                return "undo", f"undo   {folded} back: the window goes {went}"
             return "fold", f"fold   {folded}: the window goes {went}"
         case FoldFailed(error=error):
             return "fold_failed", f"fold   failed, and is tried again later: {error}"

@@ -5,6 +5,7 @@ No character of stored text reaches a terminal that could move the cursor, chang
 
 import os
 import re
+import select
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import Any
 
 import attrs
 
+from memci.cli.bar import Bar
 from memci.cli.exit_code import ExitCode, refuse
 from memci.errors import MemciError
 from memci.messages import codec
@@ -66,7 +68,7 @@ class Answer:
     """What a command found, for machines and for people; only one of the two is written, so that both may share an iterator."""
 
     value: object  # the JSON document; objects of attrs stand in it as JSON objects, and iterators as lists
-    parts: Iterable[str | Line | Table]  # the same in texts, headings and tables
+    parts: Iterable[str | Line | Table | Bar]  # the same in texts, headings and tables
     remark: str = ""  # a line to standard error, for people
     ok: bool = attrs.field(default=True, kw_only=True)  # whether the command exits with 0
     error: MemciError | None = attrs.field(default=None, kw_only=True)  # what is raised once the answer is written
@@ -81,13 +83,16 @@ class Answer:
             note(self.remark)
 
 
-def show(parts: Iterable[str | Line | Table]) -> None:
-    """Write texts that may come from a store, headings and tables."""
+def show(parts: Iterable[str | Line | Table | Bar]) -> None:
+    """Write texts that may come from a store, headings and tables; bars on a terminal only."""
     for part in parts:
         if isinstance(part, Table):
             _table(part)
         elif isinstance(part, Line):
             _line(part)
+        elif isinstance(part, Bar):
+            if sys.stdout.isatty():
+                _print(part)
         elif isinstance(part, Heading) and sys.stdout.isatty():
             from rich.text import Text  # noqa: PLC0415 (40 ms, for terminals only)
 
@@ -196,6 +201,13 @@ def write(words: str, *, through: bool = False) -> None:
         if isinstance(error, BrokenPipeError):
             refuse("the output was closed", ExitCode.PIPE_CLOSED)
         refuse(f"the output cannot be written: {error.strerror}", ExitCode.STORE)
+
+
+def is_read(wait_s: float) -> bool:
+    """Wait, and return whether there still is somebody to read standard output; at once where they have gone."""
+    poller = select.poll()
+    poller.register(sys.stdout, 0)  # reports errors alone: the other end of a pipe was closed, or the terminal
+    return not poller.poll(wait_s * 1_000)
 
 
 def prepare() -> None:

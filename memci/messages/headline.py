@@ -36,6 +36,33 @@ def parted(text: str) -> tuple[str, str]:
     return left, said[0] if is_title else ""
 
 
+class HeadlineFilter:
+    """Passes a text on that comes in pieces, but for the marked lines at its end, as ``parted`` does with a whole one."""
+
+    def __init__(self) -> None:
+        self._begun = ""  # a letter in the place of all that was passed on, so that what follows is known to begin no line
+        self._held = ""  # blanks, marked lines, and what may become one
+
+    def add(self, piece: str) -> str:
+        """Take a piece in, and return what can be passed on. O(the piece, and what is held)."""
+        text = self._begun + self._held + piece
+        begin = text.rfind("\n") + 1
+        line = text[begin:].lstrip(_AROUND)
+        if line.startswith(MARK) or MARK.startswith(line):
+            end = len(text[:begin].rstrip())
+            while text[text.rfind("\n", 0, end) + 1 : end].strip(_AROUND).startswith(MARK):
+                end = len(text[: text.rfind("\n", 0, end) + 1].rstrip())
+        else:
+            end = len(text.rstrip())
+        passed, self._held = text[len(self._begun) : end], text[end:]
+        self._begun = self._begun or ("x" if passed else "")
+        return passed
+
+    def rest(self) -> str:
+        """Return what is left of it where the text has ended."""
+        return parted(self._begun + self._held)[0].removeprefix(self._begun)
+
+
 def unheaded(message: Message, text: str) -> str:
     """Return a text of a message without a headline. O(its length)."""
     return parted(text)[0] if message.role == "assistant" else text

@@ -72,7 +72,7 @@ class _Chat:
             if choice.get("index", 0):
                 continue
             delta = choice.get("delta") or {}
-            said += delta.get("content") or delta.get("refusal") or ""
+            said += next((text for text in (delta.get("content"), delta.get("refusal")) if text and isinstance(text, str)), "")
             for key, value in delta.items():
                 if key == "tool_calls":
                     for call in value or ():
@@ -84,10 +84,10 @@ class _Chat:
 
     def _add_call(self, call: Mapping[str, Any]) -> None:
         """Add a delta to the call of its index; another id there begins another call, as some providers number none."""
-        place = call.get("index", len(self._calls))
-        place = self._places.get(place, place)
+        index = len(self._calls) if call.get("index") is None else call["index"]
+        place = self._places.get(index, index)
         if call.get("id") and self._calls.get(place, {}).get("id") not in (None, "", call["id"]):
-            place = self._places[call.get("index", place)] = max(self._calls) + 1
+            place = self._places[index] = max(self._calls) + 1
         _merge(self._calls.setdefault(place, {}), call)
 
     def messages(self) -> list[dict[str, Any]]:
@@ -104,13 +104,15 @@ class _Chat:
 
 
 def _merge(known: dict[str, Any], given: Mapping[str, Any]) -> None:
-    """Add a delta to what is known: texts that come in parts are joined, mappings are merged, all else is the latest."""
+    """Add a delta to what is known: texts that come in parts are joined, mappings merged, all else is the latest that is said."""
     for key, value in given.items():
+        before = known.get(key)
         if isinstance(value, Mapping):
-            _merge(known.setdefault(key, {}), value)
-        elif key in _JOINED and isinstance(value, str):
-            known[key] = (known.get(key) or "") + value
-        elif value is not None:
+            known[key] = before if isinstance(before, dict) else {}
+            _merge(known[key], value)
+        elif key in _JOINED and isinstance(value, str) and isinstance(before, str):
+            known[key] = before + value
+        elif value is not None and (value != "" or before is None):  # some providers repeat an id or a role as an empty text
             known[key] = value
 
 

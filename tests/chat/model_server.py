@@ -2,10 +2,10 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -52,7 +52,20 @@ class Drip:
     sized: bool = True
 
 
-Script = Callable[[list[Message]], Said | Message | Http | Hold | Drip]
+@attrs.frozen
+class Pieces:
+    """A reply that is streamed: chunks, or bytes that are sent as they are, each after what is between was waited for.
+
+    Attributes:
+        chunks: In their order; an ``Event`` among them is waited for, or the server's end.
+        end: How the stream ends: as it should, without a word, with the connection lost, or not at all.
+    """
+
+    chunks: Sequence[Message | bytes | threading.Event]
+    end: Literal["done", "early", "lost", "held"] = "done"
+
+
+Script = Callable[[list[Message]], Said | Message | Http | Hold | Drip | Pieces]
 
 
 class ModelServer:
@@ -61,14 +74,15 @@ class ModelServer:
     Attributes:
         url: Its base URL.
         script: Called with the messages of each good request; what it returns is answered.
+        streams: Whether replies are streamed where that is asked for; ``Pieces`` are in any case.
         requests: Bodies of the good requests, in order.
         refused: What was wrong with bad requests, each of which got status 400.
         replies: Messages that were answered, in order.
         keys: The Authorization headers.
     """
 
-    def __init__(self, script: Script) -> None:
-        self.script = script
+    def __init__(self, script: Script, *, streams: bool = False) -> None:
+        self.script, self.streams = script, streams
         self.requests: list[dict[str, Any]] = []
         self.refused: list[str] = []
         self.replies: list[Message] = []
@@ -112,10 +126,33 @@ class ModelServer:
             self._drip(handler, said)
         elif isinstance(said, Http):
             _send(handler, said)
+        elif isinstance(said, Pieces):
+            self._stream(handler, said)
         else:
             said = said if isinstance(said, Said) else Said(said)
             self.replies.append(said.message)
-            _send(handler, Http(200, _completion(said, request["model"])))
+            if self.streams and request.get("stream"):
+                self._stream(handler, Pieces(list(chunked(said))))
+            else:
+                _send(handler, Http(200, _completion(said, request["model"])))
+
+    def _stream(self, handler: BaseHTTPRequestHandler, pieces: Pieces) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/event-stream; charset=utf-8")
+        if pieces.end == "lost":
+            handler.send_header("Content-Length", "100000000")
+        handler.end_headers()
+        with suppress(OSError):  # whoever asked may have gone
+            for chunk in pieces.chunks:
+                if isinstance(chunk, threading.Event):
+                    while not (chunk.wait(0.01) or self.closing.is_set()):
+                        pass
+                else:
+                    handler.wfile.write(chunk if isinstance(chunk, bytes) else b"data: %b\n\n" % json.dumps(chunk).encode())
+            if pieces.end == "done":
+                handler.wfile.write(b"data: [DONE]\n\n")
+        if pieces.end == "held":
+            self.closing.wait()
 
     def _drip(self, handler: BaseHTTPRequestHandler, how: Drip) -> None:
         body = _completion(Said({"role": "assistant", "content": "Late."}), "slow")
@@ -134,9 +171,9 @@ class ModelServer:
 
 
 @contextmanager
-def serving(script: Script) -> Iterator[ModelServer]:
+def serving(script: Script, *, streams: bool = False) -> Iterator[ModelServer]:
     """Run a scripted model."""
-    server = ModelServer(script)
+    server = ModelServer(script, streams=streams)
     try:
         yield server
     finally:
@@ -207,6 +244,27 @@ def _message_problems(message: Message) -> Iterator[str]:
             yield f"not a call: {call}"
     if role == "tool" and not isinstance(message.get("tool_call_id"), str):
         yield "tool_call_id is missing"
+
+
+def chunk(finish: str | None = None, **delta: object) -> Message:
+    """Return a piece of a streamed reply."""
+    return {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+def chunked(said: Said, characters: int = 5) -> Iterator[Message]:
+    """Yield a reply in pieces of a few characters, as providers stream it, with its usage at the end."""
+    message, ends = said.message, "tool_calls" if said.message.get("tool_calls") else "stop"
+    yield chunk(**{key: value for key, value in message.items() if key not in ("content", "tool_calls")}, content="")
+    text = message.get("content") or ""
+    yield from (chunk(content=text[at : at + characters]) for at in range(0, len(text), characters))
+    for index, call in enumerate(message.get("tool_calls") or ()):
+        function = call["function"]
+        yield chunk(tool_calls=[{**call, "index": index, "function": {"name": function["name"], "arguments": ""}}])
+        for at in range(0, len(function["arguments"]), characters):
+            yield chunk(tool_calls=[{"index": index, "function": {"arguments": function["arguments"][at : at + characters]}}])
+    yield chunk(said.finish_reason or ends)
+    if said.prompt_tokens is not None:
+        yield {"choices": [], "usage": {"prompt_tokens": said.prompt_tokens, "completion_tokens": 1, "total_tokens": 0}}
 
 
 def _completion(said: Said, model: str) -> bytes:

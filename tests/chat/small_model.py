@@ -61,13 +61,13 @@ class Gate:
                 headers = {"Content-Type": "application/json"}
                 request = urllib.request.Request(f"{address}{self.path}", body, headers)  # noqa: S310 (on the loopback interface)
                 with urllib.request.urlopen(request) as reply:  # noqa: S310 (as above)
-                    answer = reply.read()
+                    answer, kind = reply.read(), reply.headers["Content-Type"]
                 with gate.changed:
                     gate.changed.wait_for(lambda: gate.answered < gate.most)
                     gate.answered += 1
                     gate.changed.notify_all()
                 self.send_response(200)
-                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(answer)))
                 self.end_headers()
                 self.wfile.write(answer)

@@ -240,7 +240,7 @@ def test_protocol_none_offers_nothing() -> None:
     """With the protocol ``none`` the requests hold no tools."""
     with serving(lambda _: said("Yes.")) as server, talking(server, config("none")) as (chat, _):
         chat.say("Hello")
-        assert {"model", "messages"} == set(server.requests[0])
+        assert {"model", "messages", "stream", "stream_options"} == set(server.requests[0])
 
 
 def test_lone_surrogates_reach_the_endpoint_replaced() -> None:

@@ -44,6 +44,26 @@ def test_chat_completions() -> None:
     assert ("Let me look.", True, 7) == (text, made.complete, made.usage["prompt_tokens"])
 
 
+def test_empty_texts_take_nothing_back() -> None:
+    """Providers that repeat role, id or name as an empty text in each chunk mean the one that they said first."""
+    function = {"name": "find", "arguments": '{"q": '}
+    first = chunk(role="assistant", tool_calls=[{"index": 0, "id": "a", "type": "function", "function": function}])
+    rest = {"index": 0, "id": "", "type": "", "function": {"name": "", "arguments": '"x"}'}}
+    made, _ = fed("openai", [first, chunk("tool_calls", role="", content="", tool_calls=[rest])])
+    assert [{"role": "assistant", "content": "", "tool_calls": [CALL]}] == made.messages()
+
+
+def test_chunks_that_contradict_each_other_are_taken_in() -> None:
+    """Where the same key holds a text and then another value, or none where a number is due, nothing fails."""
+    numbered = [{"index": None, "id": "a", **{key: CALL[key] for key in ("type", "function")}}]
+    odd = [chunk(vendor="a"), chunk(vendor={"b": 1}), chunk(vendor="c"), chunk(content=[{"type": "text", "text": "x"}])]
+    made, text = fed("openai", [*odd, chunk("tool_calls", tool_calls=numbered)])
+    assert [
+        {"role": "assistant", "vendor": "c", "content": [{"type": "text", "text": "x"}], "tool_calls": [CALL]}
+    ] == made.messages()
+    assert "" == text
+
+
 def test_chat_that_breaks_off() -> None:
     """At any place the message so far can be sent again: no call is in it whose arguments are in parts."""
     for end in range(len(CHAT)):

@@ -18,6 +18,7 @@ from memci.archive.stores.url import place_of
 from memci.chapters.dates import dates, moment
 from memci.chapters.page import Entry
 from memci.cli import output
+from memci.cli.bar import Bar
 from memci.cli.exit_code import ExitCode, refuse
 from memci.cli.output import Answer, Heading, Table, breakdown, count
 from memci.cli.place import STORE, TENANT, IndexArgument, KeyOption, Place, StoreOption, TenantOption, command, page_argument
@@ -408,12 +409,13 @@ def _window_answer(window: Window, budget: int) -> Answer:
     return Answer(value, _window_parts(window, budget), "" if fits else advice)
 
 
-def _window_parts(window: Window, budget: int) -> Iterator[str]:
+def _window_parts(window: Window, budget: int) -> Iterator[str | Bar]:
     for block in window.system or ():
         yield from (Heading("system"), block["text"])
     for number, message in enumerate(window.messages, start=1):
         yield from (Heading(f"{number} {message.get('role') or message['type']}"), _message_text(message))
     yield Heading(f"event {window.seq} · {count(window.tokens)} of {count(budget)} tokens ({breakdown(window.breakdown)})")
+    yield Bar.of(window, budget)
 
 
 def _message_text(value: dict[str, Any]) -> str:

@@ -33,6 +33,7 @@ class Stream(AbstractContextManager["Stream"]):
         self._assembler = assembler
         self._find = find
         self._append = append
+        self._is_discarded = False
         self._was_whole: bool | None = None  # of an answer that was there before
         self.text = ""
         self.entries: list[Entry] = []
@@ -66,9 +67,18 @@ class Stream(AbstractContextManager["Stream"]):
         self.text += said
         return said
 
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """What would be appended of it now. O(what came)."""
+        return self._assembler.messages()
+
+    def discard(self) -> None:
+        """Keep nothing of what comes: leaving the block appends nothing."""
+        self._is_discarded = True
+
     def finish(self) -> list[Entry]:
         """Append what came, once, and return the entries; leaving the block does it."""
-        if not self.entries and (messages := self._assembler.messages()):
+        if not (self.entries or self._is_discarded) and (messages := self.messages):
             self.entries = self._append(messages, complete=self.complete)
         return self.entries
 

@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.engine import Engine
 from memci.engine.session import Session
-from memci.messages.headline import HEADLINE_CHARACTERS, REQUEST, parted, spoken
+from memci.messages.headline import HEADLINE_CHARACTERS, MARK, REQUEST, HeadlineFilter, parted, spoken
 from tests.engine.sessions import config_of, open_session, talk
 from tests.engine.wire import assistant, calling, result, user
 from tests.engine.wires import WIRES, Wire
@@ -217,3 +219,21 @@ def test_the_text_of_an_entry_has_no_calls_and_pictures() -> None:
     entries = session.extend([{"role": "user", "content": [*parts, parts[0]]}, calling("c1"), result("c1", "found")])
     assert ["look\nlook", "", "found"] == [entry.text for entry in entries]
     assert spoken(entries[0].node.message) == entries[0].text
+
+
+@given(
+    st.lists(st.sampled_from(["word", " ", "\n", "\n\n", "\t", "**", "> ", MARK, MARK[:7], f"{MARK} Title", "#", "["])),
+    st.integers(1, 9),
+)
+def test_a_text_in_pieces_loses_its_line_too(words: list[str], size: int) -> None:
+    """What is passed on of a text, however it is cut into pieces, is what is left of the whole one, and nothing is taken back."""
+    text, passing = "".join(words), HeadlineFilter()
+    passed = "".join(passing.add(text[at : at + size]) for at in range(0, len(text), size))
+    assert parted(text)[0] == passed + passing.rest()
+
+
+def test_a_text_without_a_line_is_passed_on_at_once() -> None:
+    """Of a piece that ends with a word nothing is held, where no title begins."""
+    passing = HeadlineFilter()
+    assert ["One, [two]", " and", "\nthree:"] == [passing.add(piece) for piece in ("One, [two]", " and", "\nthree:")]
+    assert "" == passing.rest()

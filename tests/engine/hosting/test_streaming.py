@@ -205,6 +205,16 @@ def test_a_question_that_is_taken_back_meanwhile() -> None:
     assert [*before, user("Never mind.")] == [*session.messages()]
 
 
+def test_an_answer_that_is_not_wanted_is_not_stored() -> None:
+    """Whoever reads it can see what would be appended, and keep nothing of it, however the block is left."""
+    session = asked()
+    with session.stream() as stream:
+        stream.add(CHAT[1])
+        assert ["Let me "] == [message["content"] for message in stream.messages]
+        stream.discard()
+    assert ([], [], []) == (stored(session), stream.entries, stream.finish())
+
+
 def test_the_error_that_ended_it_goes_on() -> None:
     """Where the answer cannot be stored either, that is said beside it."""
     session = asked()
