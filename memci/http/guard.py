@@ -1,10 +1,10 @@
 """Who is let in: the first thing that sees a request, before any of its body is read."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 from http import HTTPStatus
 from time import monotonic
-from urllib.parse import urlsplit
 
 import attrs
 from starlette.datastructures import Headers
@@ -16,7 +16,7 @@ from memci.http.problem import Refusal, refused
 from memci.http.tokens import Caller, Scope, Tokens
 
 API = "/v1/"
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_THIS_MACHINE = re.compile(r"(127(\.[0-9]+){3}|\[::1\]|localhost)(:[0-9]+)?")
 
 
 @attrs.frozen(kw_only=True)
@@ -85,7 +85,7 @@ class Guard:
     def _check_page(self, headers: Headers, scheme: str) -> None:
         """Refuse what a page of somebody else's asks a browser for: under a name of theirs, or from there."""
         host = headers.get("host", "")
-        if urlsplit(f"//{host}").hostname not in LOOPBACK:
+        if not _THIS_MACHINE.fullmatch(host):
             raise _refusal(HTTPStatus.MISDIRECTED_REQUEST, "without tokens, requests are for 127.0.0.1 or localhost by name")
         origin = headers.get("origin")
         if origin is not None and origin not in (f"{scheme}://{host}", *self._rules.origins):
