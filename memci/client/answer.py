@@ -5,10 +5,12 @@ from typing import Any, Literal
 
 import attrs
 
-from memci.archive.catalogue.page_facts import PageFacts
+from memci.archive.catalogue.page_facts import Checkpoint, PageFacts
+from memci.engine.core.monitor import Fold
 from memci.engine.hosting.listing import SessionFacts
 
 Level = Literal["light", "medium", "heavy"]
+AutoZone = Literal["yellow", "orange", "red"]
 
 
 @attrs.frozen(kw_only=True)
@@ -54,3 +56,30 @@ class PageRead:
     facts: PageFacts
     messages: list[dict[str, Any]]
     pages: tuple[PageFacts, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class Auto:
+    """Whether a session folds by itself before a window would not fit: in which *zone*, and to which *level*.
+
+    These are ``None`` where it does not, or where its settings have marks that are none of these.
+    """
+
+    enabled: bool
+    zone: AutoZone | None
+    level: Level | None
+
+
+@attrs.frozen(kw_only=True)
+class Compacted:
+    """A window that was made smaller, and the checkpoint to which the session can come back."""
+
+    checkpoint: Checkpoint
+    fold: Fold
+
+
+@attrs.frozen(kw_only=True)
+class HandedOver:
+    """The *index* of the note that another session has now."""
+
+    index: str

@@ -12,11 +12,11 @@ import memci
 from memci.http.guard import Guard, Rules
 from memci.http.notices import Notices
 from memci.http.problem import Problem, handle_errors
-from memci.http.resources import conversation, pages, sessions
+from memci.http.resources import changing, conversation, history, pages, sessions
 from memci.http.shape import schema_of
 from memci.version import VERSION
 
-_RESOURCES = (sessions.router, conversation.router, pages.router)
+_RESOURCES = (sessions.router, conversation.router, pages.router, changing.router, history.router)
 
 _PROBLEM: Mapping[str, Any] = {"application/problem+json": {"schema": schema_of(Problem).model_json_schema()}}
 _REFUSED: Any = {

@@ -11,6 +11,8 @@ from fastapi import Depends, Header, Path, Request
 from pydantic import AfterValidator
 
 import memci
+from memci.archive.stores.names import SessionKey
+from memci.engine.core.monitor import EngineNotice
 from memci.errors import InvalidIdError, PermissionDeniedError, shown
 from memci.http.problem import Refusal
 from memci.http.tokens import Caller, Scope
@@ -78,6 +80,16 @@ def _session(scope: Scope, *, new: bool = False) -> Callable[..., AsyncIterator[
     return given
 
 
+async def _heard(
+    session_id: Segment, request: Request, asking: Annotated[Caller, Depends(caller(Scope.READ))]
+) -> AsyncIterator[AsyncIterator[EngineNotice]]:
+    async with opened(engine_of(request), asking.tenant, session_id) as session:
+        if not await session.seq:
+            raise missing(session_id)
+    with request.app.state.notices.listening(SessionKey(asking.tenant, session_id)) as heard:
+        yield heard
+
+
 Engine = Annotated[memci.AsyncEngine, Depends(engine_of)]
 Reader = Annotated[Caller, Depends(caller(Scope.READ))]
 Writer = Annotated[Caller, Depends(caller(Scope.WRITE))]
@@ -87,3 +99,6 @@ ReadSession = Annotated[memci.AsyncSession, Depends(_session(Scope.READ))]
 WrittenSession = Annotated[memci.AsyncSession, Depends(_session(Scope.WRITE))]
 NewSession = Annotated[memci.AsyncSession, Depends(_session(Scope.WRITE, new=True))]
 """A session that may not be there yet."""
+
+Heard = Annotated[AsyncIterator[EngineNotice], Depends(_heard)]
+"""What happens in a session from now on; nothing of it is kept open for that."""

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 
 import attrs
 
@@ -24,6 +25,11 @@ class _Listener:
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self.queue.put_nowait, notice)
 
+    async def heard(self) -> AsyncIterator[EngineNotice]:
+        """Yield what was put in, until the end."""
+        while (notice := await self.queue.get()) is not None:
+            yield notice
+
 
 class Notices:
     """Hears what an engine tells, and passes it on to those who listen to the session that it is about."""
@@ -36,13 +42,13 @@ class Notices:
         for listener in [*self._listeners.get(SessionKey(notice.tenant, notice.session), ())]:
             listener.put(notice if listener.queue.qsize() < _MOST_WAITING else None)
 
-    async def of(self, key: SessionKey) -> AsyncIterator[EngineNotice]:
-        """Yield what happens in a session from now on."""
+    @contextmanager
+    def listening(self, key: SessionKey) -> Iterator[AsyncIterator[EngineNotice]]:
+        """Listen to a session while the block lasts; what is yielded is what happens in it from now on."""
         listener = _Listener()
         self._listeners[key].append(listener)
         try:
-            while (notice := await listener.queue.get()) is not None:
-                yield notice
+            yield listener.heard()
         finally:
             self._listeners[key].remove(listener)
             if not self._listeners[key]:

@@ -1,6 +1,7 @@
 """The values that sessions return, as JSON and as the schema of it. Adding a resource needs neither."""
 
 import functools
+import inspect
 import json
 import typing
 from collections.abc import Callable, Mapping
@@ -27,7 +28,10 @@ class Router(APIRouter):
     """Routes whose functions return what sessions do; the schemas of their answers are made of what they say they return."""
 
     def add_api_route(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # noqa: ANN401 (FastAPI's)
-        """Add a route; its answer is the JSON of what *endpoint* returns, no content for ``None``."""
+        """Add a route; its answer is the JSON of what *endpoint* returns, no content for ``None``, or a stream of events."""
+        if inspect.isasyncgenfunction(endpoint):
+            super().add_api_route(path, endpoint, **options)
+            return
         returned = typing.get_type_hints(endpoint)["return"]
         status = options.get("status_code") or (204 if returned is type(None) else 200)
 

@@ -19,7 +19,8 @@ Text = Annotated[str | None, Body()]
 router = Router(prefix="/sessions/{session_id}", tags=["pages"])
 
 
-async def _read(session: memci.AsyncSession, page: memci.Page) -> PageRead:
+async def read(session: memci.AsyncSession, page: memci.Page) -> PageRead:
+    """Return what is answered of a page."""
     return PageRead(facts=await session.facts(page.index), messages=page.messages, pages=page.pages)
 
 
@@ -38,7 +39,7 @@ async def list_pages(
 @router.get("/pages/{index}")
 async def read_page(session: ReadSession, index: Index) -> PageRead:
     """Read a page; this is no recall. Of a root or a range it is the list of its pages."""
-    return await _read(session, await session.page(index))
+    return await read(session, await session.page(index))
 
 
 @router.get("/pages/{index}/explain")
