@@ -6,7 +6,7 @@ from typing import Any, Literal
 import attrs
 
 from memci.archive.catalogue.page_facts import Checkpoint, PageFacts
-from memci.engine.core.monitor import Fold
+from memci.engine.core.monitor import Fold, Zone
 from memci.engine.hosting.listing import SessionFacts
 
 Level = Literal["light", "medium", "heavy"]
@@ -39,6 +39,19 @@ class Stored:
     seq: int
     role: str
     tokens: int
+
+
+@attrs.frozen(kw_only=True)
+class WindowRead:
+    """What a call sends, as ``Window`` has it."""
+
+    messages: list[dict[str, Any]] = attrs.field(repr=False)
+    system: list[dict[str, Any]] | None = attrs.field(repr=False)
+    tokens: int
+    budget: int
+    zone: Zone
+    breakdown: Mapping[str, int]
+    seq: int
 
 
 @attrs.frozen(kw_only=True)

@@ -20,7 +20,9 @@ router = Router(prefix="/sessions/{session_id}", tags=["changing"])
 @router.post("/fold")
 async def fold(
     session: WrittenSession,
-    pages: Annotated[Literal["all"] | list[str] | None, Body(description="By default as many as the low mark asks for.")] = None,
+    pages: Annotated[
+        Literal["all"] | list[str | int] | None, Body(description="By default as many as the low mark asks for.")
+    ] = None,
     to: Annotated[Level | int | None, Body(description="A size instead: 20, 40 or 60% smaller, or so many tokens.")] = None,
 ) -> Fold:
     """Fold pages: they leave the window, and the contents page lists them."""
@@ -34,7 +36,7 @@ async def undo(session: WrittenSession) -> Fold:
 
 
 @router.post("/recall")
-async def recall(session: WrittenSession, index: Annotated[str, Body(embed=True)]) -> PageRead:
+async def recall(session: WrittenSession, index: Annotated[str | int, Body(embed=True)]) -> PageRead:
     """Bring a page back into the window for some turns, and return it."""
     return await read(session, await session.recall(index))
 
