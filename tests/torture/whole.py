@@ -25,6 +25,7 @@ PARTS = {
     "permitted": ["--calls", "50000"],
     "users": ["--store", "all"],
     "agents": ["--store", "all", "--steps", "200"],
+    "serving": ["--minutes", "20"],
 }
 """With their arguments; those that write take ``--directory`` too."""
 
