@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from schemathesis import Case, GenerationMode
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.failures import FailureGroup
 from schemathesis.core.result import Ok
 from schemathesis.core.transport import Response
 from schemathesis.schemas import APIOperation
@@ -79,6 +80,7 @@ def attack(operation: AnyOperation, send: Send, tally: Tally, examples: int, num
             database=None,
             deadline=None,
             phases=[Phase.generate],
+            report_multiple_bugs=False,
             suppress_health_check=list(HealthCheck),
             verbosity=Verbosity.quiet,
         )
@@ -92,5 +94,5 @@ def attack(operation: AnyOperation, send: Send, tally: Tally, examples: int, num
             ask()
         except Unsatisfiable:  # all that can be given to it is right
             assert mode is GenerationMode.NEGATIVE, operation.label
-        except Exception as error:  # noqa: BLE001 (whatever a check says)
-            tally.failures.append(f"{operation.label}: {json.dumps(str(error))[:1_000]}")
+        except FailureGroup as group:
+            tally.failures += [f"{operation.label}: {json.dumps(str(error))[:1_000]}" for error in group.exceptions]
