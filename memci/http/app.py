@@ -6,10 +6,10 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 import memci
-from memci.http.guard import Guard, Rules
+from memci.http.guard import API, Guard, Rules
 from memci.http.notices import Notices
 from memci.http.problem import Problem, handle_errors
 from memci.http.resources import changing, conversation, history, pages, sessions
@@ -26,7 +26,7 @@ _REFUSED: Any = {
 
 
 def make_app(engine: memci.AsyncEngine, rules: Rules, page: ASGIApp | None = None) -> FastAPI:
-    """Return the application; whoever serves it closes the engine. A *page* for people is what stands at ``/``."""
+    """Return the application; whoever serves it closes the engine. A *page* for people stands at ``/``."""
     notices = Notices()
 
     @asynccontextmanager
@@ -39,6 +39,7 @@ def make_app(engine: memci.AsyncEngine, rules: Rules, page: ASGIApp | None = Non
         version=VERSION,
         docs_url=None,  # that page loads scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,
         responses=_REFUSED,
         lifespan=lifespan,
         generate_unique_id_function=lambda route: route.name,
@@ -48,7 +49,7 @@ def make_app(engine: memci.AsyncEngine, rules: Rules, page: ASGIApp | None = Non
     for router in _RESOURCES:
         app.include_router(router, prefix="/v1")
     if page is not None:
-        app.mount("/", page)
+        app.router.default = _beside(app.router.default, page)
     app.add_middleware(Guard, rules=rules)
     if rules.origins:
         app.add_middleware(
@@ -59,3 +60,12 @@ def make_app(engine: memci.AsyncEngine, rules: Rules, page: ASGIApp | None = Non
             expose_headers=["Retry-After"],
         )
     return app
+
+
+def _beside(resources: ASGIApp, page: ASGIApp) -> ASGIApp:
+    """Return what answers where there is no resource: the page, but for paths that can only be meant for one."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        await (resources if scope["path"].startswith(API) else page)(scope, receive, send)
+
+    return answer

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from time import monotonic
 
 import attrs
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
@@ -16,6 +16,7 @@ from memci.http.problem import Refusal, refused
 from memci.http.tokens import Caller, Scope, Tokens
 
 API = "/v1/"
+_PRIVATE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}  # what was said is for whoever asks, now
 _THIS_MACHINE = re.compile(r"(127(\.[0-9]+){3}|\[::1\]|localhost)(:[0-9]+)?")
 
 
@@ -66,10 +67,13 @@ class Guard:
         async def sent(message: Message) -> None:
             nonlocal begun
             begun = True
+            if message["type"] == "http.response.start" and scope["path"].startswith(API):
+                MutableHeaders(scope=message).update(_PRIVATE)
             await send(message)
 
-        # What proxies and frameworks decode, such as a slash in a session's id, has to stay one segment of the path.
-        scope["path"] = scope["raw_path"].decode("ascii", "replace")
+        if API in (scope["path"][: len(API)], scope["raw_path"][: len(API)].decode("latin-1")):
+            # What frameworks decode, such as a slash in a session's id, has to stay within its segment of the path.
+            scope["path"] = scope["raw_path"].decode("latin-1")
         try:
             headers = Headers(scope=scope)
             if self._rules.tokens is None:
