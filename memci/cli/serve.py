@@ -1,7 +1,5 @@
 """``memci serve``: sessions over HTTP."""
 
-import logging
-import socket
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -62,20 +60,15 @@ def serve(  # noqa: PLR0913 (the options of a command)
     settings = memci.Config() if config is None else memci.Config.from_file(config)
     if key is not None:
         settings = attrs.evolve(settings, encryption=encryption(key))
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
-    with _listening(host, port) as opened:
-
-        def engine() -> memci.AsyncEngine:
-            made = memci.AsyncEngine(store, settings, tenant, on_conflict="retry")
-            address = f"[{host}]" if ":" in host else host
-            output.note(f"memci serves {shown_url(store)} at http://{address}:{opened.getsockname()[1]}")
-            return made
-
-        serving.serve(engine, opened, rules)
-
-
-def _listening(host: str, port: int) -> socket.socket:
     try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        listening = serving.listen(host, port)
     except OSError as error:
         refuse(f"cannot listen on {host}, port {port}: {error.strerror}")
+
+    def engine() -> memci.AsyncEngine:
+        made = memci.AsyncEngine(store, settings, tenant, on_conflict="retry")
+        address = f"[{host}]" if ":" in host else host
+        output.note(f"memci serves {shown_url(store)} at http://{address}:{listening.getsockname()[1]}")
+        return made
+
+    serving.serve(engine, listening, rules)

@@ -84,7 +84,7 @@ class Guard:
         except Exception as error:  # noqa: BLE001 (logged there; whatever it is, whoever asks hears of it in the same form)
             answer = refused(error)
             if not begun:  # else the server breaks off, as it cannot take back what was sent
-                await answer(scope, receive, send)
+                await answer(scope, receive, sent)
 
     def _check_page(self, headers: Headers, scheme: str) -> None:
         """Refuse what a page of somebody else's asks a browser for: under a name of theirs, or from there."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import ipaddress
+import logging
 import socket
 from collections.abc import Callable
 from types import FrameType
@@ -37,9 +38,19 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; raises ``OSError`` where it cannot."""
+    return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+
+
 def serve(make_engine: Callable[[], memci.AsyncEngine], listening: socket.socket, rules: Rules) -> None:
-    """Serve an engine's sessions on a socket until SIGINT or SIGTERM; raises ``MemciError`` where the store cannot be used."""
-    asyncio.run(_serve(make_engine, listening, rules))
+    """Serve an engine's sessions on a socket, which it closes, until SIGINT or SIGTERM, and log to standard error.
+
+    Raises ``MemciError`` where the store cannot be used.
+    """
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    with listening:
+        asyncio.run(_serve(make_engine, listening, rules))
 
 
 async def _serve(make_engine: Callable[[], memci.AsyncEngine], listening: socket.socket, rules: Rules) -> None:

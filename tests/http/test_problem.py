@@ -22,7 +22,7 @@ from memci.errors import (
     UnavailableError,
 )
 from memci.http.problem import refused
-from tests.http.serving import problem, say, serving, user, value
+from tests.http.serving import CONFIG, problem, say, serving, user, value
 from tests.word_counter import WordCounter
 
 CHAT = "/v1/sessions/chat"
@@ -139,3 +139,12 @@ def test_the_description_is_there(api: TestClient) -> None:
     operation = described["paths"]["/v1/sessions/{session_id}/transcript"]["get"]
     assert {"200", "4XX", "5XX"} == set(operation["responses"])
     assert ["application/problem+json"] == list(operation["responses"]["4XX"]["content"])
+
+
+def test_a_tenant_that_has_enough_is_told_so() -> None:
+    """A session more than its quota is refused, as trying again would not help."""
+    with serving(config=CONFIG | {"limits": {"tenant_sessions": 1}}) as api:
+        say(api, "chat", "the boiler")
+        told = problem(api.post("/v1/sessions/other/messages", json={"messages": [user("x")]}), 507)
+        assert ("limits.tenant_sessions", 1) == (told["quota"], told["most"])
+        problem(api.get("/v1/sessions/other"), 404)
