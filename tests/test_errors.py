@@ -7,6 +7,7 @@ import pickle
 import pkgutil
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, TypeVar
 
 import pytest
@@ -47,6 +48,9 @@ SAMPLES: dict[object, object] = {
     Mapping[str, int]: {"system": 3, "open": 4},
     Mapping[str, MemciError]: {"support-42": UnavailableError("the disk is full")},
     ExitCode: ExitCode.STORE,
+    HTTPStatus: HTTPStatus.CONFLICT,
+    MemciError: UnavailableError("the disk is full"),
+    Mapping[str, str] | None: {"Retry-After": "1"},
 }
 """A value for each type that a parameter of an error has."""
 

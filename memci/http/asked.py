@@ -14,7 +14,7 @@ import memci
 from memci.archive.stores.names import SessionKey
 from memci.engine.core.monitor import EngineNotice
 from memci.errors import InvalidIdError, PermissionDeniedError, shown
-from memci.http.problem import Refusal
+from memci.http.problem import RefusedError
 from memci.http.tokens import Caller, Scope
 
 
@@ -48,16 +48,16 @@ def caller(scope: Scope) -> Callable[[Request], Caller]:
         asking: Caller = request.state.caller
         if not asking.scope.allows(scope):
             message = f"this token is good for {asking.scope}, and {scope} is needed"
-            raise Refusal(HTTPStatus.FORBIDDEN, PermissionDeniedError(message))
+            raise RefusedError(HTTPStatus.FORBIDDEN, PermissionDeniedError(message))
         return asking
 
     return permitted
 
 
-def missing(session_id: str) -> Refusal:
+def missing(session_id: str) -> RefusedError:
     """Return the refusal for a session that is not there."""
     error = InvalidIdError(f"there is no session {shown(session_id)}: it begins with its first message", value=session_id)
-    return Refusal(HTTPStatus.NOT_FOUND, error)
+    return RefusedError(HTTPStatus.NOT_FOUND, error)
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from memci.errors import ArgumentError, MemciError, PermissionDeniedError
-from memci.http.problem import Refusal, refused
+from memci.http.problem import RefusedError, refused
 from memci.http.tokens import Caller, Scope, Tokens
 
 API = "/v1/"
@@ -115,7 +115,7 @@ class Guard:
         known.at = now
         if known.left < 1:
             message = f"more than {per_minute} requests a minute came with this token: go on more slowly"
-            raise Refusal(HTTPStatus.TOO_MANY_REQUESTS, MemciError(message))
+            raise RefusedError(HTTPStatus.TOO_MANY_REQUESTS, MemciError(message))
         known.left -= 1
 
     def _bounded(self, headers: Headers, receive: Receive) -> Receive:
@@ -134,16 +134,16 @@ class Guard:
                         message = await receive()
                 except TimeoutError:
                     told = f"the body did not arrive within {self._rules.body_s:g} seconds"
-                    raise Refusal(HTTPStatus.REQUEST_TIMEOUT, MemciError(told), {"Connection": "close"}) from None
+                    raise RefusedError(HTTPStatus.REQUEST_TIMEOUT, MemciError(told), {"Connection": "close"}) from None
                 came += len(message.get("body", b""))
                 more = message.get("more_body", False)
             if came > most:
                 too_large = ArgumentError(argument="body", value=..., wanted=f"at most {most} bytes")
-                raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, too_large, {"Connection": "close"})
+                raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, too_large, {"Connection": "close"})
             return message
 
         return received
 
 
-def _refusal(status: HTTPStatus, message: str, headers: dict[str, str] | None = None) -> Refusal:
-    return Refusal(status, PermissionDeniedError(message), headers)
+def _refusal(status: HTTPStatus, message: str, headers: dict[str, str] | None = None) -> RefusedError:
+    return RefusedError(status, PermissionDeniedError(message), headers)

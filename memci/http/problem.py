@@ -27,6 +27,7 @@ from memci.errors import (
     PageEvictedError,
     PageNotFoundError,
     PermissionDeniedError,
+    PicklableError,
     QuotaError,
     SessionClosedError,
     StoreError,
@@ -80,18 +81,18 @@ class ProblemResponse(JsonResponse):
     media_type = "application/problem+json"
 
 
-class Refusal(HTTPException):
+class RefusedError(PicklableError, HTTPException):
     """A request is refused before a session has to do with it; *error* is the one of memci that a client raises for it."""
 
     def __init__(self, status: HTTPStatus, error: MemciError, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(status, str(error), headers)
+        HTTPException.__init__(self, status, str(error), headers)
         self.error = error
 
 
 def refused(error: Exception) -> ProblemResponse:
     """Return the answer that tells of an error; what was not meant to happen is logged, without what anybody said."""
     match error:
-        case Refusal():
+        case RefusedError():
             return _told(error.error, HTTPStatus(error.status_code), error.headers)
         case MemciError():
             return _told(error, next(status for kind, status in _STATUSES if isinstance(error, kind)))

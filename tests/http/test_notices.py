@@ -38,6 +38,7 @@ def running(rules: Rules) -> Iterator[tuple[str, Any]]:
         app.state.notices.close()
         server.should_exit = True
         thread.join(SECONDS)
+        asyncio.run(engine.close())
 
 
 def heard(lines: Iterator[str], number: int) -> list[tuple[str, dict[str, Any]]]:
