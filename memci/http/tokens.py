@@ -84,12 +84,13 @@ def new_token(path: str | os.PathLike[str], tenant: str, scope: Scope) -> str:
     """Make a token, append its hash to a file, which only its owner may read where it is made for that, and return it."""
     check_identifier(tenant, "tenant")
     file = Path(path)
-    if file.exists():
-        _read(file)
+    known = _read(file) if file.exists() else {}
     name, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
     facts = {"tenant": tenant, "scope": scope.value, "sha256": _hash(secret)}
     try:
         with os.fdopen(os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8") as opened:
+            if known and not file.read_bytes().endswith(b"\n"):
+                opened.write("\n")  # whoever edited it left it so
             opened.write(f"{codec.encode(name).decode()}: {codec.encode(facts).decode()}\n")  # what is JSON is YAML
             opened.flush()
             os.fsync(opened.fileno())

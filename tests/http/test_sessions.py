@@ -1,5 +1,6 @@
 """Sessions as such over HTTP: new ones, lists, what is said of them, their end."""
 
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -30,6 +31,21 @@ def test_a_session_begins_once(api: TestClient) -> None:
     say(api, "chat", "the boiler")
     assert 0 == problem(api.post("/v1/sessions", json={"id": "chat", "metadata": {"title": "other"}}), 409)["expected"]
     assert {} == value(api.get("/v1/sessions/chat"))["metadata"]
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"config": {"budget": {"window": -1}}},
+        {"config": {"store": "memory:"}},
+        {"config": {"preset": "none"}, "metadata": {"title": "x"}},
+        {"config": {"preset": "sliding"}, "metadata": {"title": "x" * 20_000}},
+    ],
+)
+def test_what_cannot_be_begins_no_session(api: TestClient, wanted: dict[str, Any]) -> None:
+    """Settings that a session cannot have, and more than may be said of one, are refused before anything is stored."""
+    problem(api.post("/v1/sessions", json={"id": "chat", **wanted}), 422)
+    problem(api.get("/v1/sessions/chat"), 404)
 
 
 def test_lists_go_on(api: TestClient) -> None:

@@ -95,6 +95,15 @@ def test_a_file_of_no_tokens_is_refused(tmp_path: Path, text: str, place: str) -
     assert text == path.read_text()
 
 
+def test_a_token_is_appended_to_what_there_is(tmp_path: Path) -> None:
+    """Comments and tokens stay, also where the last line has no end."""
+    path = tmp_path / "tokens.yaml"
+    path.write_text(f"# of the support desk\n{PLAIN.rstrip()}")
+    token = new_token(path, "t", Scope.READ)
+    assert path.read_text().startswith(f"# of the support desk\n{PLAIN}")
+    assert Tokens(path).find(token) is not None
+
+
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     """A server needs it; a new token makes it, where that can be written, for a tenant that can be one."""
     with pytest.raises(ConfigError):

@@ -9,6 +9,7 @@ import memci
 from memci.client.answer import Overview, SessionList
 from memci.engine.hosting.listing import DeletionReceipt
 from memci.engine.reading.searching import Hit
+from memci.engine.settings.config import choice
 from memci.errors import ConflictError, shown
 from memci.http.asked import Admin, Engine, Reader, ReadSession, Segment, Writer, WrittenSession, missing, opened
 from memci.http.shape import Router
@@ -56,8 +57,10 @@ async def create_session(
         if seq := await session.seq:
             message = f"session {shown(session.id)} is there already"
             raise ConflictError(message, expected=0, head=seq)
-        await session.configure(**config or {})
+        settings = engine.config
+        settings.with_choice(choice({}, config or {}, settings.models))  # before anything is written of it
         await session.describe(**metadata or {})
+        await session.configure(**config or {})
         return await overview(session)
 
 
