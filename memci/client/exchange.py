@@ -41,9 +41,14 @@ class Asked(Generic[_Answer]):
 
     def read(self, status: int, content: bytes) -> _Answer:
         """Return what was answered; raises the error that the server tells of."""
-        if status >= HTTPStatus.BAD_REQUEST:
+        if status >= HTTPStatus.MULTIPLE_CHOICES:
             raise error_of(status, content)
-        answer: Any = structured(codec.decode_foreign(content), self.answer) if content else None
+        try:
+            value = codec.decode_foreign(content) if content else None
+        except ValueError as error:
+            message = "what answered is no server of memci's: is the URL that of one?"
+            raise MemciError(message) from error
+        answer: Any = None if value is None else structured(value, self.answer)
         told: _Answer = answer[0] if self.only_first else answer
         return told
 

@@ -56,7 +56,7 @@ def make_app(engine: memci.AsyncEngine, rules: Rules, page: ASGIApp | None = Non
             CORSMiddleware,
             allow_origins=rules.origins,
             allow_methods=["*"],
-            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key"],
             expose_headers=["Retry-After"],
         )
     return app

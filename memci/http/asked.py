@@ -1,7 +1,7 @@
 """What routes are given: the engine, who asks, and the session that a path names, opened for one request."""
 
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Annotated, cast
@@ -36,15 +36,15 @@ Index = Annotated[
 Key = Annotated[str | None, Header(alias="Idempotency-Key", description="Repeating a request with its key is done once.")]
 
 
-def engine_of(request: Request) -> memci.AsyncEngine:
+async def engine_of(request: Request) -> memci.AsyncEngine:  # not waiting: FastAPI runs what is no coroutine in threads
     """Return the engine of the application."""
     return cast("memci.AsyncEngine", request.app.state.engine)
 
 
-def caller(scope: Scope) -> Callable[[Request], Caller]:
+def caller(scope: Scope) -> Callable[[Request], Coroutine[None, None, Caller]]:
     """Return what gives the caller where that one may do what needs a scope; 403 elsewhere."""
 
-    def permitted(request: Request) -> Caller:
+    async def permitted(request: Request) -> Caller:
         asking: Caller = request.state.caller
         if not asking.scope.allows(scope):
             message = f"this token is good for {asking.scope}, and {scope} is needed"
@@ -52,6 +52,12 @@ def caller(scope: Scope) -> Callable[[Request], Caller]:
         return asking
 
     return permitted
+
+
+Engine = Annotated[memci.AsyncEngine, Depends(engine_of)]
+Reader = Annotated[Caller, Depends(caller(Scope.READ))]
+Writer = Annotated[Caller, Depends(caller(Scope.WRITE))]
+Admin = Annotated[Caller, Depends(caller(Scope.ADMIN))]
 
 
 def missing(session_id: str) -> RefusedError:
@@ -70,9 +76,9 @@ async def opened(engine: memci.AsyncEngine, tenant: str, session_id: str) -> Asy
 
 def _session(scope: Scope, *, new: bool = False) -> Callable[..., AsyncIterator[memci.AsyncSession]]:
     async def given(
-        session_id: Segment, request: Request, asking: Annotated[Caller, Depends(caller(scope))]
+        session_id: Segment, engine: Engine, asking: Annotated[Caller, Depends(caller(scope))]
     ) -> AsyncIterator[memci.AsyncSession]:
-        async with opened(engine_of(request), asking.tenant, session_id) as session:
+        async with opened(engine, asking.tenant, session_id) as session:
             if not new and not await session.seq:
                 raise missing(session_id)
             yield session
@@ -81,19 +87,14 @@ def _session(scope: Scope, *, new: bool = False) -> Callable[..., AsyncIterator[
 
 
 async def _heard(
-    session_id: Segment, request: Request, asking: Annotated[Caller, Depends(caller(Scope.READ))]
+    session_id: Segment, request: Request, engine: Engine, asking: Reader
 ) -> AsyncIterator[AsyncIterator[EngineNotice]]:
-    async with opened(engine_of(request), asking.tenant, session_id) as session:
+    async with opened(engine, asking.tenant, session_id) as session:
         if not await session.seq:
             raise missing(session_id)
     with request.app.state.notices.listening(SessionKey(asking.tenant, session_id)) as heard:
         yield heard
 
-
-Engine = Annotated[memci.AsyncEngine, Depends(engine_of)]
-Reader = Annotated[Caller, Depends(caller(Scope.READ))]
-Writer = Annotated[Caller, Depends(caller(Scope.WRITE))]
-Admin = Annotated[Caller, Depends(caller(Scope.ADMIN))]
 
 ReadSession = Annotated[memci.AsyncSession, Depends(_session(Scope.READ))]
 WrittenSession = Annotated[memci.AsyncSession, Depends(_session(Scope.WRITE))]

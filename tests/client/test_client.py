@@ -150,6 +150,8 @@ def test_it_raises_what_the_server_tells_of(error: memci.MemciError, status: int
         (429, b'{"detail": "slowly"}', memci.UnavailableError),
         (401, b"no", memci.PermissionDeniedError),
         (404, b"[]", memci.MemciError),
+        (200, b"<html>hello</html>", memci.MemciError),
+        (307, b"", memci.MemciError),
         (418, b'{"type": "urn:memci:copyreg"}', memci.MemciError),
         (418, b'{"type": "urn:memci:PicklableError", "detail": "x"}', memci.MemciError),
     ],
