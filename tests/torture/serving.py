@@ -34,6 +34,7 @@ from tests.http.serving import assistant, user
 WRITERS = 16
 CANARY = "words-of-the-other-tenant"
 SECONDS = 60.0
+LOGGED = 5_000  # characters of what the log says of a failure
 EXAMPLES = 30  # of each kind for each operation, in one round
 
 
@@ -214,7 +215,8 @@ def problems(server: Server, writers: list[Writer], attack: Attack, breakers: li
         with Client(server.url, token=server.tokens[tenant]) as client:
             for session in _sessions(client):
                 yield from client.session(session).verify().problems
-    yield from re.findall(r"failed with \w+", server.log.read_text())
+    log = server.log.read_text()
+    yield from (log[found.start() :][:LOGGED] for found in re.finditer(r"a request failed with", log))
 
 
 def _said(client: Client) -> list[str]:
