@@ -60,6 +60,7 @@ async def _serve(make_engine: Callable[[], memci.AsyncEngine], listening: socket
         config = uvicorn.Config(
             app,
             access_log=False,  # paths and queries are other people's
+            lifespan="on",
             log_config=None,
             server_header=False,
             timeout_graceful_shutdown=_GRACE_S,

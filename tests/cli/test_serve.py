@@ -87,6 +87,18 @@ def test_a_request_under_way_is_answered_before_it_ends(tmp_path: Path) -> None:
         assert 0 == running.process.returncode
 
 
+def test_whoever_listens_does_not_keep_it_from_ending(tmp_path: Path) -> None:
+    """A stream of notices ends with the server, and is whole to its end."""
+    with server("--store", f"file:{tmp_path}") as running, httpx2.Client(timeout=SECONDS) as client:
+        assert 201 == say(running.url, "hello").status_code
+        with client.stream("GET", f"{running.url}/v1/sessions/chat/notices") as answer:
+            ended = threading.Thread(target=running.end)
+            ended.start()
+            assert "" == answer.read().decode()
+            ended.join(SECONDS)
+        assert (0, "") == (running.process.returncode, running.err)
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "memci.example"])  # noqa: S104 (it is refused)
 def test_other_machines_need_tokens(host: str) -> None:
     """An address that others reach is refused without them, in one line, before anything listens or is stored."""
