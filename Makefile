@@ -48,7 +48,7 @@ test: $(BIN)/.installed-dev ## run the tests
 conformance: $(BIN)/.installed-dev ## run the conformance suite on every store, and print what each passed
 	$(BIN)/python -m pytest -q -n 2 -k Suite --conformance tests/archive/stores
 
-torture: earlier ## the long runs: adapters with earlier releases of their frameworks; replies that were mutated 200,000 times; kills, crash states, losses of power, damage, writers, page trees, tools called at random, many users, three agents, erasures
+torture: earlier ## the long runs: adapters with earlier releases of their frameworks; replies that were mutated 200,000 times; kills, crash states, losses of power, damage, writers, page trees, tools called at random, many users, three agents, erasures, a server under attack
 	$(BIN)/python -m tests.attp.fuzz_document --cases 200000 --seed 1
 	$(BIN)/python -m tests.torture.whole
 

@@ -8,6 +8,7 @@ import pkgutil
 import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, TypeVar
 
 import pytest
@@ -49,6 +50,9 @@ SAMPLES: dict[object, object] = {
     Mapping[str, int]: {"system": 3, "open": 4},
     Mapping[str, MemciError]: {"support-42": UnavailableError("the disk is full")},
     ExitCode: ExitCode.STORE,
+    HTTPStatus: HTTPStatus.CONFLICT,
+    MemciError: UnavailableError("the disk is full"),
+    Mapping[str, str] | None: {"Retry-After": "1"},
 }
 """A value for each type that a parameter of an error has."""
 

@@ -69,6 +69,12 @@ def ends(ranges: Iterable[str]) -> list[str]:
 
 
 def among(index: str, ranges: Iterable[str]) -> bool:
-    """Return whether a page is one of these indexes of pages and ranges. O(those)."""
-    number, segment = page_number(index), segment_of(index)
+    """Return whether a page is one of these indexes of pages and ranges. O(those).
+
+    What is no page, such as the slots of a session where they are erased, is none of them.
+    """
+    segment = segment_of(index)
+    if not segment:
+        return False
+    number = page_number(index)
     return any(page_number(each) <= number <= last_number(each) for each in ranges if segment_of(each) == segment)

@@ -7,7 +7,7 @@ import typer
 from typer import Option
 from typer.main import get_command
 
-from memci.cli import bench, chat, output, replay, watch, work
+from memci.cli import bench, chat, output, replay, serve, watch, work
 from memci.cli.exit_code import ExitCode
 from memci.cli.sessions import changing, editing, looking, tree
 from memci.errors import shortened
@@ -16,8 +16,8 @@ from memci.version import VERSION
 _HELP = """Look into stored conversations, talk with a model, and replay conversations to measure what a model would see.
 
 No command writes but chat, recall, those that change a window (fold to note, in the list below), fork, copy, import, erase,
-delete, repair --apply, checkpoints when it is asked to, mcp when its client recalls, work, and replay into a new session; the
-others, and those with --dry-run, can be used while another process writes.
+delete, repair --apply, checkpoints when it is asked to, mcp when its client recalls, serve when it is asked to, work, and replay
+into a new session; the others, and those with --dry-run, can be used while another process writes.
 """
 
 _COMMANDS = (
@@ -26,7 +26,7 @@ _COMMANDS = (
     *(editing.evict, editing.restore, editing.move, editing.note),
     *(replay.simulate, looking.render, looking.explain, looking.verify, looking.export),
     *(changing.checkpoints, changing.fork, changing.copy, changing.import_),
-    *(chat.mcp, work.work, looking.doctor, changing.repair, changing.erase, changing.delete, looking.config),
+    *(chat.mcp, serve.serve, work.work, looking.doctor, changing.repair, changing.erase, changing.delete, looking.config),
 )
 """Those after chat, replay and bench, in the order of the help; each has its function's name, without a line at its end."""
 

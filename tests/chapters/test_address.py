@@ -15,6 +15,7 @@ def test_a_page_is_among_ranges_of_its_segment() -> None:
     assert among("usr-3", ["usr-1..4"])
     assert among("usr-6", ["usr-1..4", "usr-6"])
     assert not among("usr-5", ["usr-1..4", "usr-6"])
+    assert not among("slots", ["usr-1..4", "usr-6"])
     assert not among("own-3", ["usr-1..4"])
 
 

@@ -27,6 +27,7 @@ def run(part: str, directory: Path, *arguments: str) -> subprocess.CompletedProc
         ("writers", ["--processes", "4", "--appends", "60"], "4 processes, 60 appends: 0 problems"),
         ("driver", ["--seed", "4", "--store", "memory"], "driver: 1 sessions, 120 operations"),
         ("trees", ["--sessions", "2"], "trees: 2 sessions, 100 operations"),
+        ("serving", ["--minutes", "0.05"], "broken or slow requests: 0 problems"),
     ],
 )
 def test_a_part_finds_nothing(part: str, arguments: list[str], figure: str, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ PARTS = {
     "users": ["--store", "all"],
     "agents": ["--store", "all", "--steps", "200"],
     "erasers": ["--store", "all", "--seconds", "120"],
+    "serving": ["--minutes", "20"],
 }
 """With their arguments; those that write take ``--directory`` too."""
 

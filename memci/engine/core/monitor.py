@@ -46,6 +46,11 @@ def zone(tokens: int, budget: int) -> Zone:
     return Zone.RED
 
 
+def begins(zone: Zone) -> float:
+    """Return the share of its budget at which a window comes into a zone."""
+    return (0.0, *(limit for limit, _ in _ZONES))[list(Zone).index(zone)]
+
+
 @attrs.frozen(kw_only=True)
 class _Heard:
     """A notice says whose it is to an observer of the engine; ``session`` and ``tenant`` are empty to one of the session."""

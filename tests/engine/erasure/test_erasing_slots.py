@@ -114,3 +114,16 @@ def test_without_slots_there_is_nothing_to_erase() -> None:
     session.append(user("hello"))
     with pytest.raises(PageNotFoundError, match="slots"):
         session.erase("slots")
+
+
+def test_slots_of_a_session_that_was_handed_over_are_erased_with_its_forks(engine: Engine) -> None:
+    """What it handed over has none of them; its forks have them, and handing over again with the key goes on."""
+    with engine.session("chat") as session, engine.session("next"):
+        told(session)
+        session.handoff("next", 1.0, key="k")
+        with engine.fork("chat", "fork"):
+            pass
+        assert {"chat", "fork"} == {receipt.session for receipt in engine.erase("chat", "slots", forks=True)}
+        session.handoff("next", 1.0, key="k")
+    with engine.session("fork") as fork:
+        assert "[erased]" == fork.slots["goal"]

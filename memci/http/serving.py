@@ -1,0 +1,69 @@
+"""Serving the HTTP API until a signal ends it."""
+
+import asyncio
+import ipaddress
+import logging
+import socket
+from collections.abc import Callable
+from types import FrameType
+
+import uvicorn
+
+import memci
+from memci.http.app import make_app
+from memci.http.guard import Rules
+
+_GRACE_S = 10  # in which requests under way may end
+
+
+class _Server(uvicorn.Server):
+    """A server that ends without an error where a signal asks for it, and lets those go first who listen to notices."""
+
+    def __init__(self, config: uvicorn.Config, leave: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._leave = leave
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End, at once where it is asked a second time."""
+        super().handle_exit(sig, frame)
+        self._captured_signals.clear()  # or they would be raised again, before the engine is closed
+        self._leave()
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine reaches what listens there."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; raises ``OSError`` where it cannot."""
+    return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+
+
+def serve(make_engine: Callable[[], memci.AsyncEngine], listening: socket.socket, rules: Rules) -> None:
+    """Serve an engine's sessions on a socket, which it closes, until SIGINT or SIGTERM, and log to standard error.
+
+    Raises ``MemciError`` where the store cannot be used.
+    """
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    with listening:
+        asyncio.run(_serve(make_engine, listening, rules))
+
+
+async def _serve(make_engine: Callable[[], memci.AsyncEngine], listening: socket.socket, rules: Rules) -> None:
+    async with make_engine() as engine:
+        await engine.warm_up()
+        app = make_app(engine, rules)
+        config = uvicorn.Config(
+            app,
+            access_log=False,  # paths and queries are other people's
+            lifespan="on",
+            log_config=None,
+            server_header=False,
+            timeout_graceful_shutdown=_GRACE_S,
+            ws="none",
+        )
+        await _Server(config, app.state.notices.close).serve(sockets=[listening])

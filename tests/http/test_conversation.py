@@ -1,0 +1,101 @@
+"""Messages, windows, transcript and status over HTTP are those of the session."""
+
+import json
+from pathlib import Path
+
+from fastapi.testclient import TestClient
+
+import memci
+from tests.http.serving import CONFIG, assistant, problem, say, serving, user, value
+
+CHAT = "/v1/sessions/chat"
+
+
+def test_a_conversation_is_what_the_session_makes_of_it(tmp_path: Path) -> None:
+    """Messages that came in over HTTP are in the store, and the window is the one that the library makes."""
+    store = f"file:{tmp_path}"
+    with serving(store) as api:
+        say(api, "chat", "the boiler", "the gasket", "the valve")
+        made = value(api.post(f"{CHAT}/window", json={"budget": 200}))
+        status = value(api.get(f"{CHAT}/status"))
+        said = value(api.get(f"{CHAT}/transcript"))
+    with memci.Engine(store, CONFIG) as engine, engine.session("chat") as session:
+        window = session.render(made["seq"])
+        assert made["messages"] == window.messages
+        assert (made["tokens"], made["breakdown"]) == (window.tokens, dict(window.breakdown))
+        assert status == {**status, "seq": session.seq, "turn": 3, "advised": session.status().advised}
+        assert [each.text for each in session.transcript()] == [each["text"] for each in said]
+
+
+def test_an_append_answers_where_the_messages_are(api: TestClient) -> None:
+    """Each message has its address, its event and its tokens, in order."""
+    stored = value(api.post(f"{CHAT}/messages", json={"messages": [user("where?"), assistant("here")]}), 201)
+    assert ["usr-1/1", "usr-1/2"] == [each["address"] for each in stored]
+    assert [("user", 2), ("assistant", 3)] == [(each["role"], each["seq"]) for each in stored]
+
+
+def test_a_key_makes_an_append_happen_once(api: TestClient) -> None:
+    """A request that is repeated with its key gets the first answer; with other messages the key is a conflict."""
+    said, header = {"messages": [user("once")]}, {"Idempotency-Key": "k-1"}
+    first = value(api.post(f"{CHAT}/messages", json=said, headers=header), 201)
+    assert first == value(api.post(f"{CHAT}/messages", json=said, headers=header), 201)
+    told = problem(api.post(f"{CHAT}/messages", json={"messages": [user("other")]}, headers=header), 409)
+    assert "urn:memci:ConflictError" == told["type"]
+    assert 1 == len(value(api.get(f"{CHAT}/transcript")))
+
+
+def test_messages_come_with_times(api: TestClient) -> None:
+    """When each was said may be told, for those of which it is known."""
+    messages = [user("then"), assistant("now")]
+    value(api.post(f"{CHAT}/messages", json={"messages": messages, "at": ["2026-05-08T13:56:00Z", None]}), 201)
+    now, then = value(api.get(f"{CHAT}/transcript"))
+    assert "2026-05-08T13:56:00+00:00" == then["at"]
+    assert now["at"] > then["at"]
+
+
+def test_a_transcript_goes_on_from_its_last_address(api: TestClient) -> None:
+    """Part by part it is the whole conversation, newest first."""
+    say(api, "chat", "one", "two", "three")
+    whole = value(api.get(f"{CHAT}/transcript"))
+    first = value(api.get(f"{CHAT}/transcript", params={"limit": 4}))
+    assert whole == first + value(api.get(f"{CHAT}/transcript", params={"before": first[-1]["address"]}))
+
+
+def test_a_window_shows_as_it_was(api: TestClient) -> None:
+    """Rendering writes nothing, and gives the same messages after more was said."""
+    say(api, "chat", "one")
+    made = value(api.post(f"{CHAT}/window"))
+    say(api, "chat", "two")
+    seq = value(api.get(CHAT))["seq"]
+    assert made["messages"] == value(api.get(f"{CHAT}/window", params={"at": made["seq"]}))["messages"]
+    assert seq == value(api.get(f"{CHAT}/window"))["seq"] == value(api.get(CHAT))["seq"]
+
+
+def test_what_a_call_adds_is_counted(api: TestClient) -> None:
+    """Tools and extra text count in the window of one call."""
+    say(api, "chat", "one")
+    tool = {"type": "function", "function": {"name": "price", "parameters": {"type": "object", "properties": {}}}}
+    made = value(api.post(f"{CHAT}/window", json={"tools": [tool], "extra": {"date": "it is Friday"}}))
+    assert made["breakdown"]["tools"] > 0
+    assert "it is Friday" in json.dumps(made["messages"])
+
+
+def test_what_json_can_hold_comes_back(api: TestClient) -> None:
+    """Integers beyond 64 bits and lone surrogates are in messages, and in every answer that has them."""
+    message = {"role": "user", "content": "half a pair: \ud83d", "number": 2**70}
+    body = json.dumps({"messages": [message]})
+    value(api.post(f"{CHAT}/messages", content=body, headers={"Content-Type": "application/json"}), 201)
+    for path in ("window", "transcript", "pages/usr-1"):
+        answer = value(api.get(f"{CHAT}/{path}"))
+        assert message in (answer.get("messages", []) if isinstance(answer, dict) else [each["message"] for each in answer])
+
+
+def test_others_write_to_the_same_store(tmp_path: Path) -> None:
+    """What another process wrote is there at the next request, and a request writes after it."""
+    store = f"file:{tmp_path}"
+    with serving(store) as api, memci.Engine(store, CONFIG) as engine, engine.session("chat") as session:
+        session.append(user("from elsewhere"))
+        assert ["from elsewhere"] == [each["text"] for each in value(api.get(f"{CHAT}/transcript"))]
+        session.append(assistant("more from there"))
+        value(api.post(f"{CHAT}/messages", json={"messages": [user("from here")]}), 201)
+        assert 3 == len(value(api.get(f"{CHAT}/transcript")))

@@ -1,0 +1,117 @@
+"""Notices over HTTP: what happens in a session reaches those who listen to it, as it happens."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import uvicorn
+
+import memci
+from memci.archive.stores.names import SessionKey
+from memci.engine.core.monitor import Appended
+from memci.http.app import make_app
+from memci.http.guard import Rules
+from memci.http.notices import Notices
+from memci.http.tokens import Scope, Tokens, new_token
+from tests.http.serving import CONFIG, assistant, user
+
+SECONDS = 60.0
+
+
+@contextmanager
+def running(rules: Rules) -> Iterator[tuple[str, Any]]:
+    """Serve a store in memory on a port, in a thread, and yield where, and the application."""
+    engine = memci.AsyncEngine("memory:", CONFIG, on_conflict="retry")
+    app = make_app(engine, rules)
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, ws="none", timeout_graceful_shutdown=1))
+    sockets = [server.config.bind_socket()]
+    thread = threading.Thread(target=server.run, args=[sockets])
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{sockets[0].getsockname()[1]}", app
+    finally:
+        app.state.notices.close()
+        server.should_exit = True
+        thread.join(SECONDS)
+        asyncio.run(engine.close())
+
+
+def heard(lines: Iterator[str], number: int) -> list[tuple[str, dict[str, Any]]]:
+    """Return so many events of a stream: the name and the data of each."""
+    found, name = list[tuple[str, dict[str, Any]]](), ""
+    for line in lines:
+        kind, _, rest = line.partition(": ")
+        if kind == "event":
+            name = rest
+        elif kind == "data":
+            found.append((name, json.loads(rest)))
+            if len(found) == number:
+                break
+    return found
+
+
+def post(url: str, path: str, body: object, **headers: str) -> None:
+    assert httpx2.post(f"{url}/v1/sessions/{path}", json=body, headers=headers, timeout=SECONDS).is_success
+
+
+def test_whoever_listens_hears_what_happens() -> None:
+    """Messages, windows and folds of the session come in order, and those of other sessions do not."""
+    with running(Rules()) as (url, _), httpx2.Client(timeout=SECONDS) as client:
+        for session in ("chat", "other"):
+            post(url, f"{session}/messages", {"messages": [user("one"), assistant("two")]})
+        with client.stream("GET", f"{url}/v1/sessions/chat/notices") as answer:
+            assert "text/event-stream; charset=utf-8" == answer.headers["content-type"]
+            post(url, "other/messages", {"messages": [user("elsewhere")]})
+            post(url, "chat/messages", {"messages": [user("three")]})
+            post(url, "chat/window", {})
+            post(url, "chat/fold", {"pages": "all"})
+            appended, zone, window, fold = heard(answer.iter_lines(), 4)
+    assert ("Appended", "chat", 1) == (appended[0], appended[1]["session"], appended[1]["messages"])
+    assert ("ZoneChange", "green") == (zone[0], zone[1]["zone"])
+    assert ("WindowMade", 1_000) == (window[0], window[1]["budget"])
+    assert ("Fold", "command", ["usr-1"]) == (fold[0], fold[1]["reason"], fold[1]["pages"])
+
+
+def test_nobody_hears_another_tenant(tmp_path: Path) -> None:
+    """The session of the same id is another one; without a session there is nothing to hear."""
+    path = tmp_path / "tokens.yaml"
+    one, other = ({"Authorization": f"Bearer {new_token(path, tenant, Scope.WRITE)}"} for tenant in ("one", "other"))
+    with running(Rules(tokens=Tokens(path))) as (url, _), httpx2.Client(timeout=SECONDS) as client:
+        post(url, "chat/messages", {"messages": [user("one")]}, **one)
+        assert 404 == client.get(f"{url}/v1/sessions/chat/notices", headers=other).status_code
+        post(url, "chat/messages", {"messages": [user("first of the other")]}, **other)
+        with client.stream("GET", f"{url}/v1/sessions/chat/notices", headers=other) as answer:
+            post(url, "chat/messages", {"messages": [user("secret")]}, **one)
+            post(url, "chat/messages", {"messages": [user("second of the other")]}, **other)
+            ((_, notice),) = heard(answer.iter_lines(), 1)
+    assert ("other", "chat") == (notice["tenant"], notice["session"])
+
+
+def test_a_server_that_ends_lets_listeners_go() -> None:
+    """The stream ends, and whoever listened is forgotten."""
+    with running(Rules()) as (url, app), httpx2.Client(timeout=SECONDS) as client:
+        post(url, "chat/messages", {"messages": [user("one")]})
+        with client.stream("GET", f"{url}/v1/sessions/chat/notices") as answer:
+            app.state.notices.close()
+            assert [] == heard(answer.iter_lines(), 1)
+        post(url, "chat/messages", {"messages": [user("two")]})
+        assert {} == app.state.notices._listeners
+
+
+def test_whoever_is_too_slow_is_sent_away() -> None:
+    """What waits for one listener is bounded: after some notices comes the end."""
+
+    async def listen() -> int:
+        notices, key = Notices(), SessionKey("t", "chat")
+        with notices.listening(key) as heard:
+            for number in range(5_000):
+                notices.hear(Appended(session="chat", tenant="t", messages=1, seq=number, seconds=0))
+                await asyncio.sleep(0)  # as the engine's threads give the loop its turn
+            return len([notice async for notice in heard])
+
+    assert 1_000 == asyncio.run(listen())
