@@ -13,7 +13,7 @@ def asset(name: str) -> str:
 
 
 def one_script(first: str) -> str:
-    """Return a module with all that it imports as one script, each before those that need it.
+    """Return a module with all that it imports as one script, each before those that need it, in a scope of its own.
 
     The modules keep to what that takes: imports on one line from ``./name.js``, and no name twice in all of them.
     """
@@ -28,4 +28,4 @@ def one_script(first: str) -> str:
         told[name] = _EXPORT.sub("", _IMPORT.sub("", source))
 
     take(first)
-    return "\n".join(told.values())
+    return "\n".join(['"use strict";', "{", *told.values(), "}"])

@@ -14,7 +14,7 @@ from memci.page.assets import asset, one_script
 from memci.page.band import Band, chosen, read_band, savings
 from memci.page.journal import Journal, read_journal
 from memci.page.message import Messages
-from memci.page.pages import page_detail, page_messages, page_table, page_tree
+from memci.page.pages import page_detail, page_table, page_tree
 from memci.page.presets import compared
 from memci.page.searching import queries, searched
 from memci.page.window import told
@@ -23,7 +23,7 @@ from memci.version import VERSION
 Advance = Callable[[int, int], None]  # hears how much of something is done, and how much there is
 
 MOST_WINDOWS = 400  # with their messages, where nobody asks for more
-MOST_QUERIES = 12
+MOST_QUERIES = 8
 MOST_COMPARED = 1_000  # messages, up to which presets are set side by side where nobody names them
 _PAGES_A_CHUNK = 256
 _CHUNK_CHARACTERS = 500_000  # of messages, before they are packed
@@ -90,10 +90,7 @@ def document(
 def _details(session: Session, journal: Journal, messages: Messages, advance: Advance) -> Iterator[dict[str, Any]]:
     items, facts = session.contents.entries, session.pages()
     for number, each in enumerate(facts, start=1):
-        detail, said = page_detail(session, journal, each.index, items), page_messages(session, each.index)
-        for entry in detail["entries"]:
-            entry.append(messages.add(codec.encode(said[entry[0]]), said[entry[0]]))
-        yield detail
+        yield page_detail(session, journal, each.index, items, messages.add)
         advance(number, len(facts))
 
 
@@ -109,9 +106,12 @@ def _packed(shown: Sequence[Mapping[str, Any]]) -> tuple[list[int], list[Sequenc
 
 
 def assembled(facts: Mapping[str, Any], chunks: Mapping[str, object]) -> str:
-    """Return the file: *facts* as JSON, which is read at once, and *chunks*, each packed, which are read when they are needed."""
+    """Return the file: *facts* as JSON, and *chunks*, each packed, which are read when they are needed.
+
+    The script stands before these, so that the first view is there before a large file is read to its end.
+    """
     style, script = asset("page.css"), one_script("embedded")
-    data = [f'<script type="application/json" id="overview">{json_text(facts)}</script>']
+    data = [f'<script type="application/json" id="overview">{json_text(facts)}</script>', f"<script>{script}</script>"]
     data += [
         f'<script type="application/octet-stream" id="{escape(name)}">{packed(value)}</script>' for name, value in chunks.items()
     ]
@@ -125,7 +125,7 @@ def assembled(facts: Mapping[str, Any], chunks: Mapping[str, object]) -> str:
     named = facts["title"] or facts["session"]
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<title>{escape(_line(named))} · memci</title>\n'
     head += f"<style>{style}</style>"
-    return _filled(asset("index.html"), head, "\n".join([*data, f'<script type="module">{script}</script>']))
+    return _filled(asset("index.html"), head, "\n".join(data))
 
 
 def _filled(markup: str, head: str, end: str) -> str:

@@ -1,12 +1,14 @@
 """A message as the page shows it: who said it, its words, and whatever else is sent of it as JSON."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import orjson
 
 from memci.messages import codec
 from memci.messages.parts import text_of
+
+Tell: TypeAlias = Callable[[bytes, Mapping[str, Any]], Any]  # makes of a message, its bytes and itself, what stands for it
 
 MOST_CHARACTERS = 64_000  # of its words, and of the rest, that are shown; how many more there are is said
 
@@ -25,6 +27,11 @@ def shown_message(value: Mapping[str, Any]) -> dict[str, Any]:
     role = str(value.get("role") or value.get("type") or "")
     told = {"role": role, "text": text[:MOST_CHARACTERS], "rest": rest[:MOST_CHARACTERS]}
     return told | ({"cut": left_out} if left_out else {})
+
+
+def shown(_raw: bytes, value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message for the page, whatever its bytes are."""
+    return shown_message(value)
 
 
 def _json(value: object) -> str:

@@ -1,13 +1,15 @@
 """Pages of a session as JSON values: all of them as columns, the tree that lists them, and one with all that is known of it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.contents.contents_page import Directory, Item, Outlined
 from memci.chapters.address import NOTES, is_range, is_root, page_number, segment_of
 from memci.engine.session import Session
+from memci.messages import codec
 from memci.page.journal import Journal
+from memci.page.message import Tell, shown
 
 _COLUMNS = ("index", "turn", "entries", "tokens", "recall_count", "last_recall_turn", "archived_turn", "revision", "first_at")
 
@@ -45,31 +47,27 @@ def _lists(facts: PageFacts) -> bool:
     return is_range(facts.index) or is_root(facts.index) or (not facts.first_seq and segment_of(facts.index) != NOTES)
 
 
-def page_detail(session: Session, journal: Journal, index: str, items: Sequence[Item | Outlined] | None = None) -> dict[str, Any]:
-    """Return what is known of one page, its messages as numbers of events with their tokens. O(its size).
+def page_detail(
+    session: Session, journal: Journal, index: str, items: Sequence[Item | Outlined] | None = None, tell: Tell = shown
+) -> dict[str, Any]:
+    """Return what is known of one page; an entry is the number of its event, its time, its tokens, and what *tell* makes of it.
 
-    *items* are those of the contents page, read where they are not given.
+    *items* are those of the contents page, read where they are not given. O(its size).
     """
-    page, told = session.page(index), session.explain(index)
-    entries = [
-        [node.seq, node.at, said.tokens if (said := journal.said.get(node.seq)) is not None else 0] for node in page.nodes()
-    ]
-    line = _line(session.contents.entries if items is None else items, index)
+    explained, entries = session.explain(index), list[list[Any]]()
+    for node in session.page(index).nodes():
+        said, value = journal.said.get(node.seq), node.message.value()
+        entries.append([node.seq, node.at, 0 if said is None else said.tokens, tell(codec.encode(value), value)])
     return {
         "index": index,
-        "reasons": told.reasons,
-        "facts": told.facts,
-        "in_window": told.in_window,
-        "in_contents": told.in_contents,
-        "line": line,
+        "reasons": explained.reasons,
+        "facts": explained.facts,
+        "in_window": explained.in_window,
+        "in_contents": explained.in_contents,
+        "line": _line(session.contents.entries if items is None else items, index),
         "history": journal.histories.get(index, []),
         "entries": entries,
     }
-
-
-def page_messages(session: Session, index: str) -> dict[int, Mapping[str, Any]]:
-    """Return the messages of a page by the numbers of their events. O(its size)."""
-    return {node.seq: node.message.value() for node in session.page(index).nodes()}
 
 
 def _line(items: Sequence[Item | Outlined], index: str) -> str:

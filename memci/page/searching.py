@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from memci.engine.reading.searching import MOST_HITS, Hit
+from memci.engine.reading.searching import Hit
 from memci.engine.session import Session
 from memci.messages import codec
 from memci.messages.formats import format as formats
@@ -13,12 +13,13 @@ from memci.messages.parts import text_of
 from memci.page.journal import Journal
 
 SHOWN_HITS = 10  # as many as a search gives by itself
+MOST_RANKED = 1_000  # pages whose rank is told
 _QUESTION_CHARACTERS = 200
 
 
 @attrs.frozen(kw_only=True)
 class Searched:
-    """What a search found: the *hits* that it gives, and all that it ranks, in view or not, by index."""
+    """What a search found: the *hits* that it gives, and the first that it ranks, in view or not, by index."""
 
     query: str
     hits: tuple[Hit, ...]
@@ -27,13 +28,13 @@ class Searched:
     def to_mapping(self) -> dict[str, Any]:
         """Return it as a JSON value."""
         hits = [{**attrs.asdict(hit), "state": str(hit.state), "score": round(hit.score, 4)} for hit in self.hits]
-        return {"query": self.query, "hits": hits, "ranked": self.ranked, "most": SHOWN_HITS}
+        return {"query": self.query, "hits": hits, "ranked": self.ranked, "most": SHOWN_HITS, "most_ranked": MOST_RANKED}
 
 
 def searched(session: Session, query: str) -> Searched:
     """Search as the model would, and once more among all pages for the ranks. O(matches)."""
     hits = session.search(query, SHOWN_HITS)
-    ranked = session.search(query, MOST_HITS, include_visible=True)
+    ranked = session.search(query, MOST_RANKED, include_visible=True)
     return Searched(query=query, hits=tuple(hits), ranked=tuple(hit.index for hit in ranked))
 
 

@@ -194,7 +194,9 @@ def test_a_page_tells_all_that_is_known_of_it(session: Session, journal: Journal
     assert "3" in detail["line"]
     assert ["folded", "recall of usr-3"] == [words for _, words in detail["history"]][:2]
     assert [node.seq for node in session.page("usr-3").nodes()] == [entry[0] for entry in detail["entries"]]
-    assert all(tokens > 0 for _, _, tokens in detail["entries"])
+    assert all(tokens > 0 for _, _, tokens, _ in detail["entries"])
+    said = [message["content"] for message in session.page("usr-3").messages]
+    assert said == [message["text"] for *_, message in detail["entries"]]
 
 
 def test_a_search_tells_the_rank_of_what_it_does_not_give(session: Session) -> None:

@@ -93,11 +93,26 @@ export function makeBand(canvas, facts, picked) {
     LANES.forEach((name, place) => {
       if (used[place]) pen.fillText(name === "misses" ? "cache misses" : name, GUTTER - 8, TALL + 16 + lanes[place] * LANE);
     });
-    for (const [call, where] of happened) {
+    for (const [where, times] of crowds(columns)) {
       pen.fillStyle = colours[LANES[where]];
-      pen.fillRect(column(call) - 1, TALL + 10 + lanes[where] * LANE, 2, LANE - 4);
+      for (const [place, count] of times) {
+        pen.globalAlpha = total > columns ? Math.min(1, 0.25 + count / 3) : 1;
+        pen.fillRect(GUTTER + (place + 0.5) * broad - 1, TALL + 10 + lanes[where] * LANE, 2, LANE - 4);
+      }
+      pen.globalAlpha = 1;
     }
     return board;
+  }
+
+  /** Return for each line how often something happened, by column. */
+  function crowds(columns) {
+    const found = new Map();
+    for (const [call, where] of happened) {
+      const times = found.get(where) ?? found.set(where, new Map()).get(where);
+      const place = Math.min(columns - 1, Math.floor((call * columns) / total));
+      times.set(place, (times.get(place) ?? 0) + 1);
+    }
+    return found;
   }
 
   let colours = {};

@@ -3,14 +3,16 @@
 import { start } from "./page.js";
 
 const unpacked = new Map();
+const parsed = new Promise((done) => document.addEventListener("DOMContentLoaded", done)); // the data stands after this script
 
 function chunk(name) {
-  if (!unpacked.has(name)) {
-    const bytes = Uint8Array.from(atob(document.getElementById(name).textContent), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    unpacked.set(name, new Response(stream).json());
-  }
+  if (!unpacked.has(name)) unpacked.set(name, parsed.then(() => unpack(document.getElementById(name).textContent)));
   return unpacked.get(name);
+}
+
+function unpack(text) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 }
 
 const facts = JSON.parse(document.getElementById("overview").textContent);

@@ -104,7 +104,9 @@ export function start(source) {
     ];
     fill(byId("figures"), ...figures.map(([name, value, note]) => make("div", {}, make("dt", { text: name }), make("dd", { class: "value", text: value }), make("dd", { class: "note", text: note }))));
     const names = Object.keys(PARTS).filter((name) => calls.parts[name]);
-    fill(byId("legend"), ...names.map((name) => make("li", {}, swatch("part", name), make("span", { text: PARTS[name] }))));
+    const parts = names.map((name) => make("li", {}, swatch("part", name), make("span", { text: PARTS[name] })));
+    const cached = make("li", {}, make("span", { class: "swatch cached-mark", "aria-hidden": "true" }), make("span", { text: "up to here as the call before" }));
+    fill(byId("legend"), ...parts, cached);
     const most = calls.tokens.reduce((top, tokens) => Math.max(top, tokens), 0);
     byId("band").setAttribute("aria-label", `Tokens of ${counted(last, "call")} by part, at most ${number(most)}; ${counted(folds, "fold")}, ${counted(recalls, "recall")}, ${counted(misses.length, "cache miss", "cache misses")}. The slider below goes through the calls.`);
   }

@@ -11,6 +11,7 @@ export function whyNot(found, pages, index) {
   if (hit >= 0) return `${index} is found: it is hit ${number(hit + 1)}.`;
   const rank = found.ranked.indexOf(index);
   const state = pages.state[place];
+  if (rank < 0 && found.ranked.length >= found.most_ranked) return `${index} is not among the first ${number(found.most_ranked)} that match, if it matches at all.`;
   if (rank < 0) return `${index} holds none of the words of the query in any form, and no page beside it does.`;
   if (state === "open" || state === "active") return `${index} stands in the window, and a search leaves out what the model sees already. Among all pages it has rank ${number(rank + 1)}.`;
   return `${index} matches, with rank ${number(rank + 1)} among all pages: a search gives the first ${number(found.most)} that are not in the window.`;
