@@ -12,6 +12,20 @@ def asset(name: str) -> str:
     return files("memci.page").joinpath("static", name).read_text(encoding="utf-8")
 
 
+MODULES = frozenset({
+    *("band", "compare", "cost", "embedded", "list", "messages", "page"),
+    *("pages", "parts", "search", "served", "text", "windows"),
+})  # fmt: skip
+"""Names of the modules of the page: ``embedded`` and ``served`` begin it, in a file and from a server."""
+
+
+def filled(markup: str, head: str, end: str) -> str:
+    """Return the markup of the page with something in its head, and at its end."""
+    first, _, rest = markup.partition("<!-- head -->")
+    body, _, last = rest.partition("<!-- end -->")
+    return f"{first}{head}{body}{end}{last}"
+
+
 def one_script(first: str) -> str:
     """Return a module with all that it imports as one script, each before those that need it, in a scope of its own.
 

@@ -10,7 +10,7 @@ from typing import Any
 from memci.engine.session import Session
 from memci.engine.settings.presets import PRESETS
 from memci.messages import codec
-from memci.page.assets import asset, one_script
+from memci.page.assets import asset, filled, one_script
 from memci.page.band import Band, chosen, read_band, savings
 from memci.page.journal import Journal, read_journal
 from memci.page.message import Messages
@@ -125,13 +125,7 @@ def assembled(facts: Mapping[str, Any], chunks: Mapping[str, object]) -> str:
     named = facts["title"] or facts["session"]
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<title>{escape(_line(named))} · memci</title>\n'
     head += f"<style>{style}</style>"
-    return _filled(asset("index.html"), head, "\n".join(data))
-
-
-def _filled(markup: str, head: str, end: str) -> str:
-    first, _, rest = markup.partition("<!-- head -->")
-    body, _, last = rest.partition("<!-- end -->")
-    return f"{first}{head}{body}{end}{last}"
+    return filled(asset("index.html"), head, "\n".join(data))
 
 
 def json_text(value: object) -> str:

@@ -102,9 +102,17 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
 
 def render_at(core: Core, seq: int) -> Window:
     """Return the window as it was after the event *seq*. Costs a snapshot and the events after it."""
+    check_event(core, seq)
     state = core.state if seq == core.state.seq else core.state_at(seq)
     check_renderer(state)
     return rendered(state, lay_out(state, state.settled), planner.next_budget(state, state.config), seq)
+
+
+def check_event(core: Core, at: object) -> None:
+    """Raise ``ConfigError`` where there is no event of a number, nor the beginning."""
+    if type(at) is not int or not 0 <= at <= core.state.seq:
+        message = f"there is no event {shown(at)}: the session is at {core.state.seq}"
+        raise ConfigError(message, path="at")
 
 
 def check_renderer(state: State) -> None:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import attrs
 
 from memci.chapters.page import Page
-from memci.engine.commands.window import Window, check_renderer, rendered
+from memci.engine.commands.window import Window, check_event, check_renderer, rendered
 from memci.engine.core.core import Core
 from memci.engine.history.apply import apply
 from memci.engine.history.events import AT_THE_END, from_record
@@ -40,11 +40,13 @@ class PastWindow:
 def past_windows(opened: Open, seqs: Sequence[int]) -> Iterator[PastWindow]:
     """Yield the windows after some events, in ascending order, as ``render_at`` makes each. O(events, and what each shows).
 
-    The session is locked while some records are read, and not while their windows are made.
+    The session is locked while some records are read, and not while their windows are made. ``ConfigError`` for no event.
     """
     if not seqs:
         return
     with opened() as core:
+        for seq in seqs:
+            check_event(core, seq)
         state, view = core.state_at(seqs[0]), None
     for seq in seqs:
         while state.seq < seq:

@@ -2,7 +2,7 @@
 
 import { fill, make, number, share } from "./text.js";
 
-const WAYS = { memci: "these windows", whole: "everything, at every call", sliding: "the last messages that fit" };
+const WAYS = { memci: "memci: these windows", whole: "everything, at every call", sliding: "the last messages that fit" };
 
 /** Return how much less one way sends or costs than another, in words. */
 export function saved(ours, theirs) {
@@ -17,17 +17,17 @@ export function costView(view, source) {
   let ready = false;
 
   function beside() {
-    const head = ["", "tokens sent", "", "prefix reuse", "cost", ""].map((text) => make("th", { scope: "col", text }));
+    const head = ["", "tokens sent", "memci sends", "prefix reuse", "cost", "memci costs"].map((text) => make("th", { scope: "col", text }));
     const rows = ways.map((way) =>
       make(
         "tr",
         {},
         make("th", { scope: "row", text: WAYS[way.way] }),
         make("td", { text: number(way.tokens) }),
-        make("td", { class: "note", text: way === ours ? "" : `we send ${saved(ours.tokens, way.tokens)}` }),
+        make("td", { class: "note", text: way === ours ? "" : saved(ours.tokens, way.tokens) }),
         make("td", { text: share(way.reuse) }),
         make("td", { text: number(way.cost) }),
-        make("td", { class: "note", text: way === ours ? "" : `we cost ${saved(ours.cost, way.cost)}` }),
+        make("td", { class: "note", text: way === ours ? "" : saved(ours.cost, way.cost) }),
       ),
     );
     const caption = `What ${number(ours.calls)} calls send. Cost is in tokens of plain input: what the call before began with as well costs ${prices.read}, the rest ${prices.write}.`;

@@ -13,7 +13,7 @@ export const PARTS = {
   open: "open page",
   slots: "slots",
   extra: "extra texts",
-  reply: "start of the reply",
+  reply: "reply",
 };
 
 export const STATES = {

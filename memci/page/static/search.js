@@ -65,7 +65,7 @@ export function searchView(view, source, { opened }) {
         found = await source.search(words.value);
         list();
       });
-      fill(view, asked, results, form);
+      fill(view, asked, form, results);
       return;
     }
     const known = await source.searches();
@@ -75,7 +75,7 @@ export function searchView(view, source, { opened }) {
       list();
     });
     const told = "These searches were made when the file was written: what was asked for, what the model searched for, what the user said last. `memci search` makes any other.";
-    fill(view, make("div", { class: "line bar-line" }, make("label", { for: "query", text: "Search" }), queries), make("p", { class: "quiet", text: told }), results, form);
+    fill(view, make("div", { class: "line bar-line" }, make("label", { for: "query", text: "Search" }), queries), make("p", { class: "quiet told", text: told }), form, results);
     [found] = known;
     if (found) list();
     else fill(results, make("p", { class: "notice", text: "This file holds no search." }));
