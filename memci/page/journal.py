@@ -143,6 +143,12 @@ _REASONS = {
     "topic": "as a topic was closed",
     "edits": "so that edits of the page tree show",
     "budget": "as the window had no room",
+    "turns": "as its turns were over",
+    "share": "as recalled pages have a share",
+    "closed": "as it was closed",
+    "evicted": "as it was evicted",
+    "fold": "with a fold",
+    "restored": "as it was restored",
 }
 
 
@@ -173,7 +179,7 @@ _WORDS = {
     "trimmed": "long results of {pages} were trimmed",
     "fold_undone": "fold undone: {pages} came back",
     "recalled": "recall of {pages}",
-    "faded": "{pages} faded: {reason}",
+    "faded": "{pages} faded, {reason}",
     "evicted": "{pages} left the contents page",
     "restored": "{pages} came back to the contents page",
     "rewound": "the session went back to before {pages}/{position}",
@@ -194,8 +200,9 @@ def _words(event: SessionEvent, known: list[str]) -> str:
         case "pinned" | "kept":
             held = data["pinned"] if event.kind == "pinned" else bool(data["by"])
             return f"{pages} {'is' if held else 'is no longer'} {event.kind}"
-    told = {name: data.get(name, "") for name in ("reason", "position", "checkpoint")}
-    return _WORDS.get(event.kind, "").format(pages=pages, **told)
+    told = {name: data.get(name, "") for name in ("position", "checkpoint")}
+    reason = _REASONS.get(data.get("reason", ""), data.get("reason", ""))
+    return _WORDS.get(event.kind, "").format(pages=pages, reason=reason, **told)
 
 
 def spans(indexes: Iterable[str]) -> str:
