@@ -117,8 +117,8 @@ def chosen(journal: Journal, most: int) -> list[int]:
     if total <= most:
         return list(range(total))
     around = sorted({place for number in _marked(journal) for place in (number - 1, number) if 0 <= place < total})
-    even = _thinned(range(total), most - most // 2 - 1)
-    return sorted({0, total - 1, *even, *_thinned(around, most // 2)})
+    marked = _thinned(around, (most - 2) // 2)
+    return sorted({0, total - 1, *marked, *_thinned(range(total), most - 2 - len(marked))})
 
 
 def _marked(journal: Journal) -> Iterator[int]:

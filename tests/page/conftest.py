@@ -1,5 +1,6 @@
 """A browser, and pages of sessions that are looked at in it."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ import pytest
 
 from memci.engine.session import Session
 from memci.page.document import document
-from tests.page.browser import launched
+from tests.page.browser import alone, launched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -30,8 +31,14 @@ class Seen:
         assert {self.url} == {request.partition("#")[0] for request in self.requests}
 
     def ready(self) -> float:
-        """Wait for the first view, and return when it was there, in milliseconds by the browser's clock."""
-        told: Any = self.page.wait_for_function("performance.getEntriesByName('first-view')[0]?.startTime")
+        """Wait for the first view, and return when it was drawn and on the screen, in milliseconds by the browser's clock."""
+        told: Any = self.page.wait_for_function(
+            """() => {
+              const [drawn] = performance.getEntriesByName("first-view");
+              const [painted] = performance.getEntriesByName("first-contentful-paint");
+              return drawn && painted && Math.max(drawn.startTime, painted.startTime);
+            }"""
+        )
         return float(told.json_value())
 
     def turn(self, view: str) -> None:
@@ -77,6 +84,16 @@ def look(browser: "Browser") -> Iterator[Look]:
         seen.page.context.close()
     for seen in opened:
         seen.check()
+
+
+def once(tmp_path_factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """Return a file that one of all workers of a run makes."""
+    base = tmp_path_factory.getbasetemp()
+    path = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    with alone(path.with_suffix(".lock")):
+        if not path.exists():
+            make(path)
+    return path
 
 
 def written(session: Session, path: Path, **more: Any) -> Path:  # noqa: ANN401 (as document takes them)

@@ -5,15 +5,14 @@ from pathlib import Path
 import pytest
 
 import memci
-from tests.page.conftest import Look, written
+from tests.page.conftest import Look, once, written
 
 PAGES = 10_000
-CONFIG = {"budget": {"window": 4_000, "reserve": 0}, "counter": "approximate", "durability": "flush"}
+CONFIG = {"budget": {"window": 1_500, "reserve": 0}, "counter": "approximate", "durability": "flush"}
 
 
-@pytest.fixture(scope="module")
-def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of a session of 10,000 turns."""
+def write(path: Path) -> None:
+    """Write the page of a session of 10,000 turns."""
     with memci.Engine("memory:", CONFIG) as engine, engine.session("long") as session:
         for first in range(1, PAGES + 1, 10):
             several = range(first, first + 10)
@@ -27,7 +26,13 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ]
             session.extend([message for turn in zip(asked, told, strict=True) for message in turn])
             session.window()
-        return written(session, tmp_path_factory.mktemp("long") / "long.html")
+        written(session, path)
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That page, which takes half a minute."""
+    return once(tmp_path_factory, "long.html", write)
 
 
 @pytest.mark.timeout(300)

@@ -17,9 +17,7 @@ export function start(source) {
   const { facts } = source;
   const { calls, marks, misses } = facts;
   const last = calls.seq.length - 1;
-  const asked = new URLSearchParams(location.hash.slice(1));
-  let call = Math.min(last, Math.max(0, Number(asked.get("call") || last + 1) - 1));
-  let view = VIEWS.includes(asked.get("view")) ? asked.get("view") : "window";
+  let { call, view } = asked();
   const slider = byId("call");
   const stops = [...new Set([...marks.map(([seq]) => callAt(calls, seq)), ...misses.map(([number_]) => number_)])].sort((one, two) => one - two);
   const band = makeBand(byId("band"), facts, go);
@@ -34,6 +32,13 @@ export function start(source) {
     search: searchView(byId("view-search"), source, { opened }),
     cost: costView(byId("view-cost"), source),
   };
+
+  /** Return the call and the view that the address of the page names. */
+  function asked() {
+    const named = new URLSearchParams(location.hash.slice(1));
+    const number_ = Math.round(Number(named.get("call"))) || last + 1;
+    return { call: Math.min(last, Math.max(0, number_ - 1)), view: VIEWS.includes(named.get("view")) ? named.get("view") : "window" };
+  }
 
   function go(wanted) {
     call = Math.min(last, Math.max(0, wanted));
@@ -128,6 +133,11 @@ export function start(source) {
         byId(`tab-${next}`).focus();
       }
     });
+  });
+  addEventListener("hashchange", () => {
+    const now = asked();
+    go(now.call);
+    turn(now.view);
   });
   new ResizeObserver(draw).observe(byId("band"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {

@@ -177,12 +177,20 @@ export function pagesView(view, source, { went }) {
       make("h4", { text: "Why it is where it is" }),
       make("ul", {}, ...found.reasons.map((reason) => make("li", { dir: "auto", text: reason }))),
       make("h4", { text: "In the contents page" }),
-      ...(found.line ? clipped(found.line, "pre", "rest") : [make("p", { class: "quiet", text: "No line." })]),
+      make("p", { class: "quiet", text: found.in_contents ? "The contents page in the window has it." : "The contents page in the window does not have it." }),
+      ...(found.line ? clipped(found.line, "pre", "rest") : []),
+      make("details", {}, make("summary", { text: "Its numbers" }), numbers(found.facts)),
       make("h4", { text: "What happened to it" }),
       history.length ? make("ol", { class: "history" }, ...history) : make("p", { class: "quiet", text: "Nothing but what was said." }),
       make("h4", { text: "Messages" }),
       ...said,
     ];
+  }
+
+  function numbers(told) {
+    const rows = Object.entries(told).filter(([, value]) => value !== null);
+    const cells = rows.map(([name, value]) => make("tr", {}, make("th", { scope: "row", text: name }), make("td", { text: typeof value === "number" ? number(value) : value })));
+    return make("table", {}, make("tbody", {}, ...cells));
   }
 
   return {
