@@ -14,7 +14,7 @@ from memci.page.assets import asset, filled, one_script
 from memci.page.band import Band, chosen, read_band, savings
 from memci.page.journal import Journal, read_journal
 from memci.page.message import Messages
-from memci.page.pages import page_detail, page_table, page_tree
+from memci.page.pages import listed, page_detail, page_table, page_tree
 from memci.page.presets import compared
 from memci.page.searching import queries, searched
 from memci.page.window import told
@@ -87,7 +87,7 @@ def document(
 
 
 def _details(session: Session, journal: Journal, messages: Messages, advance: Advance) -> Iterator[dict[str, Any]]:
-    items, facts = session.contents.entries, session.pages()
+    items, facts = session.contents.entries, listed(session)
     for number, each in enumerate(facts, start=1):
         yield page_detail(session, journal, each.index, items, messages.add)
         advance(number, len(facts))

@@ -15,16 +15,21 @@ _COLUMNS = ("index", "turn", "entries", "tokens", "recall_count", "last_recall_t
 
 
 def page_table(session: Session, journal: Journal) -> dict[str, list[Any]]:
-    """Return the facts of all pages, oldest first, a list for each fact. O(pages).
+    """Return the facts of all pages, and after them of notes, oldest first, a list for each fact. O(pages).
 
     What has no title yet is called by how it begins.
     """
-    facts = session.pages()
+    facts = listed(session)
     table: dict[str, list[Any]] = {name: [getattr(each, name) for each in facts] for name in _COLUMNS}
     table["state"] = [str(each.state) for each in facts]
     table["title"] = [each.title or journal.lines.get(each.index, "") for each in facts]
     table["held"] = [" ".join(word for word, is_so in (("pinned", each.pinned), ("kept", each.kept)) if is_so) for each in facts]
     return table
+
+
+def listed(session: Session) -> list[PageFacts]:
+    """Return the facts of all pages, and of notes. O(pages)."""
+    return [*session.pages(), *session.notes()]
 
 
 def page_tree(session: Session) -> list[dict[str, Any]]:
@@ -57,7 +62,7 @@ def page_detail(
     explained, entries = session.explain(index), list[list[Any]]()
     for node in session.page(index).nodes():
         said, value = journal.said.get(node.seq), node.message.value()
-        entries.append([node.seq, node.at, 0 if said is None else said.tokens, tell(codec.encode(value), value)])
+        entries.append([node.seq, node.at, node.tokens if said is None else said.tokens, tell(codec.encode(value), value)])
     return {
         "index": index,
         "reasons": explained.reasons,

@@ -17,7 +17,9 @@ def window_value(session: Session, seq: int, before: int | None = None) -> dict[
 
 
 def shared(former: PastWindow, past: PastWindow) -> int:
-    """Return how many messages two windows share at their beginning."""
+    """Return how many messages two windows share at their beginning; none after another system prompt that stands apart."""
+    if former.window.system != past.window.system:
+        return 0
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(former.raws, past.raws, strict=False)))
 
 

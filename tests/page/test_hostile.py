@@ -110,9 +110,14 @@ def test_what_controls_the_line_is_written_out(look: Look, attacked: Path) -> No
     text = seen.page.locator("body").inner_text()
     assert not set("\u202e\u202c\u2066\u2069\x00\x07\x1b\x9b\x7f\u2028") & set(text)
     seen = look(attacked, "#view=pages")
+    seen.page.get_by_label("Filter").fill("note-1")
+    seen.page.locator(".row").first.click()
+    seen.page.locator(".detail .message").first.wait_for()
+    unharmed(seen)
     seen.page.get_by_label("Filter").fill("usr-8")
     seen.page.locator(".row").first.click()
     seen.page.locator(".detail .message").first.wait_for()
+    seen.page.locator(".detail .part").get_by_text("usr-8/1").wait_for()
     assert "\\u202egnp.exe" in seen.page.locator(".detail .said").first.inner_text()
 
 

@@ -81,6 +81,20 @@ def test_the_page_is_served_with_a_strict_policy(browser: "Browser", session: Se
     assert {True} == {url.startswith(served) for url in asked}
 
 
+def test_what_a_server_refuses_is_said(browser: "Browser", served: str) -> None:
+    """Where the server has no answer, the page says so in its place for news, and goes on."""
+    page = browser.new_page()
+    page.goto(served)
+    page.locator("#view-window .message").first.wait_for()
+    page.route("**/page?*", lambda route: route.fulfill(status=503))
+    page.get_by_role("tab", name="Pages").click()
+    page.locator(".row").first.click()
+    page.locator("#moment").get_by_text("This cannot be shown: page: 503").wait_for()
+    page.get_by_role("tab", name="Window").click()
+    page.locator("#view-window .message").first.wait_for()
+    page.close()
+
+
 def test_every_module_of_the_page_is_given() -> None:
     """Each module that a module imports is given by its name; no other file is."""
     for name in MODULES:

@@ -175,6 +175,41 @@ def test_the_table_has_every_page(session: Session, journal: Journal) -> None:
     assert "pinned" == table["held"][table["index"].index("usr-4")]
 
 
+def test_notes_stand_among_the_pages() -> None:
+    """A note is in the table after the pages, in the tree where it is listed, and has its text."""
+    with memci.Engine("memory:", SMALL) as engine, engine.session("s") as session:
+        trip(session, 3)
+        note = session.create_detail_page("Plan", "where we go", "By train to town 9.")
+        journal = read_journal(session)
+        assert note == page_table(session, journal)["index"][-1]
+        assert note in page_tree(session)[1]["children"]
+        ((_, _, tokens, message),) = page_detail(session, journal, note)["entries"]
+    assert tokens > 0
+    assert "By train to town 9." in message["text"]
+
+
+def test_a_session_without_a_call_has_a_window() -> None:
+    """Where nobody answered yet there is the window now, and nothing was sent."""
+    with memci.Engine("memory:", SMALL) as engine, engine.session("s") as session:
+        session.append({"role": "user", "content": "Hello?"})
+        band = read_band(session, read_journal(session), [0])
+        assert 1 == len(band.columns["seq"]) == len(band.windows)
+        assert {0} == {row["calls"] for row in savings(session, band)}
+        assert {0} == {row["tokens"] for row in savings(session, band)}
+
+
+def test_another_system_prompt_leaves_nothing_to_a_cache() -> None:
+    """Where a format has the system prompt apart, messages that are the same share nothing after another one."""
+    with memci.Engine("memory:", {**SMALL, "format": "anthropic"}) as engine, engine.session("s") as session:
+        session.set_system([{"role": "system", "content": "Be terse."}])
+        trip(session, 2)
+        first = session.seq
+        session.set_system([{"role": "system", "content": "Be kind."}])
+        session.append({"role": "user", "content": "Hello?"})
+        assert 0 == window_value(session, session.seq, first)["cached"]
+        assert 4 == window_value(session, first, first)["cached"]
+
+
 def test_the_tree_has_every_page_once(session: Session) -> None:
     """Every page stands in the tree once, below what lists it, or among those that nothing lists."""
 

@@ -6,7 +6,7 @@ import { costView, saved } from "./cost.js";
 import { pagesView } from "./pages.js";
 import { PARTS, swatch } from "./parts.js";
 import { searchView } from "./search.js";
-import { counted, fill, make, number, share } from "./text.js";
+import { counted, fill, make, number, share, visible } from "./text.js";
 import { windowView } from "./windows.js";
 
 const VIEWS = ["window", "compare", "pages", "search", "cost"];
@@ -133,6 +133,9 @@ export function start(source) {
         byId(`tab-${next}`).focus();
       }
     });
+  });
+  addEventListener("unhandledrejection", (event) => {
+    byId("moment").textContent = `This cannot be shown: ${visible(event.reason?.message ?? event.reason)}`;
   });
   addEventListener("hashchange", () => {
     const now = asked();
