@@ -6,7 +6,8 @@ from typing import Any, TypeAlias
 import orjson
 
 from memci.messages import codec
-from memci.messages.parts import text_of
+from memci.messages.base64_runs import described
+from memci.messages.parts import parts, text_of
 
 Tell: TypeAlias = Callable[[bytes, Mapping[str, Any]], Any]  # makes of a message, its bytes and itself, what stands for it
 
@@ -16,11 +17,12 @@ MOST_CHARACTERS = 64_000  # of its words, and of the rest, that are shown; how m
 def shown_message(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message for the page: ``role``, ``text``, and ``rest``, JSON without the role and without a content of text alone.
 
-    ``cut`` has how many characters of both are left out, where these are many.
+    The text has a line for each call. ``cut`` has how many characters of both are left out, where these are many.
     """
     content = value.get("content")
     plain = isinstance(content, str)
-    text = content if isinstance(content, str) else text_of(dict(value))
+    calls = [f"→ {part.call.name}({described(part.call.arguments)})" for part in parts(dict(value)) if part.call is not None]
+    text = "\n".join(filter(None, (content if isinstance(content, str) else text_of(dict(value)), *calls)))
     others = {key: item for key, item in value.items() if key != "role" and not (plain and key == "content") and item is not None}
     rest = _json(others) if others else ""
     left_out = max(len(text) - MOST_CHARACTERS, 0) + max(len(rest) - MOST_CHARACTERS, 0)

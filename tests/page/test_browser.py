@@ -178,9 +178,12 @@ def test_costs_stand_beside_other_ways(look: Look, support: Path) -> None:
 
 
 def test_calls_of_tools_are_shown(look: Look, agent: Path) -> None:
-    """A call of a tool is shown as what was sent, beside its result."""
+    """A call of a tool is a line with its arguments, and as JSON what was sent; its result follows."""
     seen = look(agent, "#view=window&call=20")
-    assert any('"tool_calls"' in text for text in texts(seen, "#view-window .message .rest"))
+    assert any(text.startswith("→ ") for text in texts(seen, "#view-window .message .said"))
+    details = seen.page.locator("#view-window .message details").first
+    details.locator("summary").click()
+    assert '"tool_calls"' in details.locator(".rest").inner_text()
     assert "tool" in texts(seen, "#view-window .message .role")
 
 

@@ -86,6 +86,7 @@ def test_every_page_is_opened_unharmed(look: Look, attacked: Path) -> None:
         for _ in range(3):
             seen.page.keyboard.press("ArrowDown")
         seen.page.wait_for_timeout(30)
+        seen.page.locator(".detail details").evaluate_all("(all) => all.forEach((each) => { each.open = true; })")
         while seen.page.locator(".detail .more").count():
             seen.page.locator(".detail .more").first.click()
         unharmed(seen)

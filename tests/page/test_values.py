@@ -266,7 +266,7 @@ def test_presets_stand_side_by_side(session: Session) -> None:
         compared(session, ["none-such"], lambda _done, _total: None)
 
 
-ITEM = {"type": "function_call", "name": "f"}
+ITEM = {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "c"}
 LONG = "x" * MOST_CHARACTERS
 
 
@@ -275,7 +275,7 @@ LONG = "x" * MOST_CHARACTERS
     [
         ({"role": "user", "content": "Hi"}, {"role": "user", "text": "Hi", "rest": ""}),
         ({"role": "user", "content": "Hi", "n": 2**70}, {"role": "user", "text": "Hi", "rest": f'{{"n":{2**70}}}'}),
-        (ITEM, {"role": "function_call", "text": "", "rest": json.dumps(ITEM, indent=2)}),
+        (ITEM, {"role": "function_call", "text": "→ f({})", "rest": json.dumps(ITEM, indent=2)}),
         ({"role": "user", "content": f"{LONG}xxx"}, {"role": "user", "text": LONG, "rest": "", "cut": 3}),
     ],
     ids=["text", "large-number", "item", "long"],

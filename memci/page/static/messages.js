@@ -29,7 +29,10 @@ function shortened(text) {
 export function body(message) {
   const parts = [];
   if (message.text) parts.push(...clipped(message.text));
-  if (message.rest) parts.push(...clipped(message.rest, "pre", "rest"));
+  if (message.rest) {
+    const rest = clipped(message.rest, "pre", "rest");
+    parts.push(...(message.text ? [make("details", {}, make("summary", { text: "as JSON" }), ...rest)] : rest));
+  }
   if (message.cut) parts.push(make("p", { class: "quiet", text: `${number(message.cut)} more characters are not shown here.` }));
   return parts;
 }
