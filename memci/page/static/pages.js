@@ -3,7 +3,7 @@
 import { virtualList } from "./list.js";
 import { body, clipped } from "./messages.js";
 import { colour, STATES, swatch } from "./parts.js";
-import { counted, fill, make, moment, number } from "./text.js";
+import { counted, fill, make, moment, number, visible } from "./text.js";
 
 /** Return a view of the pages; `went(seq)` goes to the window of an event. */
 export function pagesView(view, source, { went }) {
@@ -19,7 +19,8 @@ export function pagesView(view, source, { went }) {
   const shape = make("button", { type: "button", "aria-pressed": "false", text: "As a tree" });
   const strip = make("canvas", { class: "strip", role: "img" });
   const legend = make("ul", { class: "legend" });
-  const detail = make("div", { class: "detail", tabindex: "-1", "aria-live": "polite" });
+  const detail = make("div", { class: "detail", role: "region", "aria-label": "The chosen page" });
+  const news = make("p", { class: "sr", role: "status" });
   const holder = make("div", { class: "holder" });
   let shown = pages.index.map((_, place) => place);
   let [branches, tree, wanted] = [[], null, ""];
@@ -148,7 +149,7 @@ export function pagesView(view, source, { went }) {
   strip.setAttribute("aria-label", `${counted(pages.index.length, "page")}: ${counts.filter(([, count]) => count).map(([state, count]) => `${number(count)} ${state}`).join(", ")}`);
   legend.append(...counts.filter(([, count]) => count).map(([state]) => make("li", {}, swatch("state", state), make("span", { text: STATES[state] }))));
   const line1 = make("div", { class: "line bar-line" }, make("label", { for: "page-filter", text: "Filter" }), filter, make("label", { for: "page-state", class: "sr", text: "State" }), states, shape);
-  fill(view, line1, strip, legend, make("div", { class: "beside pages" }, holder, detail));
+  fill(view, line1, strip, legend, make("div", { class: "beside pages" }, holder, detail), news);
   fill(holder, timeline.element);
   fill(detail, make("p", { class: "quiet", text: "Choose a page to see its messages, its line in the contents page, and why it is where it is." }));
 
@@ -159,7 +160,9 @@ export function pagesView(view, source, { went }) {
     const row = shown.indexOf(place);
     if (row >= 0 && timeline.place() !== row) timeline.select(row);
     const found = await source.page(index);
-    if (wanted === index) fill(detail, ...pageParts(found, place));
+    if (wanted !== index) return;
+    fill(detail, ...pageParts(found, place));
+    news.textContent = visible(`${index}: ${pages.state[place]}, ${counted(found.entries.length, "message")}`);
   }
 
   function pageParts(found, place) {

@@ -1,7 +1,7 @@
 // What a search finds, why each hit is one, and why a page is none.
 
 import { swatch } from "./parts.js";
-import { fill, make, moment, number } from "./text.js";
+import { counted, fill, make, moment, number } from "./text.js";
 
 /** Return why a search gives a page, or does not, in a sentence. */
 export function whyNot(found, pages, index) {
@@ -21,7 +21,8 @@ export function whyNot(found, pages, index) {
 export function searchView(view, source, { opened }) {
   const { pages } = source.facts;
   const queries = make("select", { id: "query" });
-  const results = make("div", { "aria-live": "polite" });
+  const results = make("div");
+  const news = make("p", { class: "sr", role: "status" });
   const page = make("input", { id: "why-page", placeholder: "usr-12", autocomplete: "off" });
   const answer = make("p", { role: "status", class: "answer", dir: "auto" });
   const form = make("form", { class: "line bar-line" }, make("label", { for: "why-page", text: "Why is a page not found?" }), page, make("button", { text: "Say why" }), answer);
@@ -35,6 +36,7 @@ export function searchView(view, source, { opened }) {
 
   function list() {
     answer.textContent = "";
+    news.textContent = counted(found.hits.length, "hit");
     if (!found.hits.length) {
       fill(results, make("p", { class: "notice", text: "Nothing outside the window has any of these words." }));
       return;
@@ -65,7 +67,7 @@ export function searchView(view, source, { opened }) {
         found = await source.search(words.value);
         list();
       });
-      fill(view, asked, form, results);
+      fill(view, asked, form, results, news);
       return;
     }
     const known = await source.searches();
@@ -75,7 +77,7 @@ export function searchView(view, source, { opened }) {
       list();
     });
     const told = "These searches were made when the file was written: what was asked for, what the model searched for, what the user said last. `memci search` makes any other.";
-    fill(view, make("div", { class: "line bar-line" }, make("label", { for: "query", text: "Search" }), queries), make("p", { class: "quiet told", text: told }), form, results);
+    fill(view, make("div", { class: "line bar-line" }, make("label", { for: "query", text: "Search" }), queries), make("p", { class: "quiet told", text: told }), form, results, news);
     [found] = known;
     if (found) list();
     else fill(results, make("p", { class: "notice", text: "This file holds no search." }));
