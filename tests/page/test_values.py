@@ -149,6 +149,7 @@ def test_few_windows_are_chosen_around_what_happened(journal: Journal) -> None:
     """Of many windows the first, the last and those at marks stand in a file, no more than were allowed."""
     total = len(journal.calls)
     assert list(range(total)) == chosen(journal, total)
+    assert [0, total - 1] == chosen(journal, 2)
     some = chosen(journal, 12)
     assert {0, total - 1} <= set(some)
     assert len(some) <= 12
