@@ -17,7 +17,7 @@ export function costView(view, source) {
   let ready = false;
 
   function beside() {
-    const head = ["", "tokens sent", "memci sends", "prefix reuse", "cost", "memci costs"].map((text) => make("th", { scope: "col", text }));
+    const head = ["what is sent", "tokens sent", "memci sends", "prefix reuse", "cost", "memci costs"].map((text) => make("th", { scope: "col", text }));
     const rows = ways.map((way) =>
       make(
         "tr",
@@ -35,11 +35,11 @@ export function costView(view, source) {
   }
 
   function presets(found) {
-    const head = ["", ...found.columns].map((text) => make("th", { scope: "col", text }));
+    const head = ["figure", ...found.columns].map((text) => make("th", { scope: "col", text }));
     const rows = found.rows.map(({ label, kind, values }) =>
       make("tr", {}, make("th", { scope: "row", text: label }), ...values.map((value) => make("td", { text: kind === "share" ? share(value) : number(value) }))),
     );
-    return table("This session under other strategies, played again in memory. “now” has the settings that it has.", head, rows);
+    return table("This session under other strategies, played again in memory. “now” has the settings that it has; recalls and folds that somebody asked for are not repeated.", head, rows);
   }
 
   async function show() {
