@@ -12,7 +12,7 @@ DEMO := file:.demo
 SUPPORT := --store $(DEMO) --session support
 
 .DEFAULT_GOAL := help
-.PHONY: help docs bench bench-peers earlier growth quality conformance demo test torture check lint types contracts package-test coverage format clean
+.PHONY: help docs bench bench-peers earlier growth quality conformance demo pictures test torture check lint types contracts package-test coverage format clean
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -41,6 +41,10 @@ demo: $(BIN)/.installed ## replay two long conversations through small windows, 
 	$(BIN)/memci recall $(SUPPORT) usr-1
 	$(BIN)/memci window $(SUPPORT)
 	$(BIN)/memci verify $(SUPPORT)
+	$(BIN)/memci html $(SUPPORT) --out .demo/support.html
+
+pictures: $(BIN)/.installed-dev ## draw the pictures of the page anew, in a Chromium
+	$(BIN)/python -m tests.page.pictures
 
 test: $(BIN)/.installed-dev ## run the tests
 	$(BIN)/python -m pytest -q -n 2

@@ -68,7 +68,9 @@ def written() -> Iterator[Path]:
     """Yield every text file of the project, as far as it is here: an installed memci is tested without its checkout."""
     yield from modules(PACKAGE)
     for folder in ("tests", "benchmarks", "docs", "examples", ".ci"):
-        yield from (path for path in sorted((ROOT / folder).rglob("*")) if path.is_file() and path.suffix not in (".pyc", ".gz"))
+        yield from (
+            path for path in sorted((ROOT / folder).rglob("*")) if path.is_file() and path.suffix not in (".pyc", ".gz", ".png")
+        )
     for pattern in ("*.md", "*.toml", "*.txt", "*.yml", "Makefile"):
         yield from sorted(ROOT.glob(pattern))
 

@@ -7,7 +7,7 @@ import typer
 from typer import Option
 from typer.main import get_command
 
-from memci.cli import bench, chat, output, replay, serve, watch, work
+from memci.cli import bench, chat, html, output, replay, serve, watch, work
 from memci.cli.exit_code import ExitCode
 from memci.cli.sessions import changing, editing, looking, tree
 from memci.errors import shortened
@@ -21,7 +21,8 @@ into a new session; the others, and those with --dry-run, can be used while anot
 """
 
 _COMMANDS = (
-    *(looking.sessions, looking.pages, tree.tree, looking.contents, looking.search, looking.show, looking.window, watch.watch),
+    *(looking.sessions, looking.pages, tree.tree, looking.contents, looking.search, looking.show, looking.window),
+    *(html.html, watch.watch),
     *(changing.recall, editing.fold, editing.undo, editing.fade, editing.keep, editing.unkeep, editing.pin, editing.unpin),
     *(editing.evict, editing.restore, editing.move, editing.note),
     *(replay.simulate, looking.render, looking.explain, looking.verify, looking.export),

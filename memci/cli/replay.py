@@ -18,7 +18,7 @@ from memci.cli.place import TENANT, ConfigOption, Place, TenantOption, command
 from memci.engine.settings.config import Budget, Config
 from memci.engine.settings.presets import PRESETS
 from memci.quality.conversation import Conversation
-from memci.quality.replay import Measurement, Said, read_asked, read_conversation, spill, stored
+from memci.quality.replay import Measurement, Said, read_asked, read_conversation, side_by_side, spill, stored
 from memci.quality.replay import replay as measure
 
 _SESSION = "replay"
@@ -180,14 +180,10 @@ def _strategies(settings: Config, presets: str) -> dict[str, Config]:
 def _side_by_side(
     strategies: Mapping[str, Config], said: Sequence[Said], asked: Conversation | None = None
 ) -> dict[str, Measurement]:
-    """Return what a conversation is under each strategy."""
+    """Return what a conversation is under each strategy, while a bar moves."""
     steps, total = itertools.count(1), len(strategies) * len(said)
-    measured = {}
     with output.progress("replay") as hear:
-        for name, settings in strategies.items():
-            with memci.Engine("memory:", settings) as engine:
-                measured[name] = measure(engine, _SESSION, said, lambda: hear(next(steps), total), asked)
-    return measured
+        return side_by_side(strategies, said, lambda: hear(next(steps), total), asked)
 
 
 def _compared(measured: Mapping[str, Measurement], value: Mapping[str, Any], settings: Config) -> Answer:

@@ -31,7 +31,7 @@ from memci.engine.sharing.session import SharingSession
 from memci.engine.summaries import summarizing
 from memci.engine.tree import opening
 from memci.engine.upkeep.verify import Report, verify
-from memci.errors import ArgumentError, ConfigError, PermissionDeniedError, SessionClosedError, is_span, shown
+from memci.errors import ArgumentError, PermissionDeniedError, SessionClosedError, is_span, shown
 from memci.messages.codec import MessageLike, as_list
 from memci.messages.headline import parted
 
@@ -197,9 +197,6 @@ class Session(HostedSession, SharingSession, AbstractContextManager["Session"]):
     def render(self, at: int) -> Window:
         """Return the window as it was after event *at*, byte for byte; ``ConfigError`` for none. O(events since a snapshot)."""
         with self._open() as core:
-            if type(at) is not int or not 0 <= at <= core.state.seq:
-                message = f"there is no event {shown(at)}: the session is at {core.state.seq}"
-                raise ConfigError(message, path="at")
             return render_at(core, at)
 
     def checkpoints(self) -> list[Checkpoint]:

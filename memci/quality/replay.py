@@ -311,6 +311,20 @@ def replay(
     return found
 
 
+def side_by_side(
+    strategies: Mapping[str, Config],
+    conversation: Sequence[Said],
+    advance: Callable[[], None] = lambda: None,
+    asked: Conversation | None = None,
+) -> dict[str, Measurement]:
+    """Return what a conversation is under each of some settings, as ``replay`` measures it in memory."""
+    measured = {}
+    for name, settings in strategies.items():
+        with Engine("memory:", settings) as engine:
+            measured[name] = replay(engine, "replay", conversation, advance, asked)
+    return measured
+
+
 def _call(session: Session, meter: PromptMeter) -> Window:
     meter.begin_call()
     window = session.window()

@@ -23,6 +23,7 @@ LOOKING = (
     ("window", "--budget", "200"),
     ("render", "--at", "9"),
     ("explain", "usr-2"),
+    ("html", "--out", os.devnull),
     ("verify",),
     ("export",),
     ("simulate", "--preset", "truncate"),

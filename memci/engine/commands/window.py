@@ -91,23 +91,36 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
     if settled != core.state.settled:
         core.commit([settled])
     core.last_counted = layout.counted
-    rendered = _rendered(core.state, layout, budget, core.state.seq)
-    core.monitor.window(rendered.zone, layout.tokens, budget)
+    made = rendered(core.state, layout, budget, core.state.seq)
+    core.monitor.window(made.zone, layout.tokens, budget)
     assert core.state.settled is not None
-    core.prepared.sent = SentPrompt(rendered.seq, rendered._raws, rendered.system, core.state.settled, core.used_at)  # noqa: SLF001 (of this module)
+    core.prepared.sent = SentPrompt(made.seq, made._raws, made.system, core.state.settled, core.used_at)  # noqa: SLF001 (of this module)
     if core.pool is not None and core.pool.extends:
-        _note_sent(core, rendered, written)
-    return rendered
+        _note_sent(core, made, written)
+    return made
 
 
 def render_at(core: Core, seq: int) -> Window:
     """Return the window as it was after the event *seq*. Costs a snapshot and the events after it."""
+    check_event(core, seq)
     state = core.state if seq == core.state.seq else core.state_at(seq)
+    check_renderer(state)
+    return rendered(state, lay_out(state, state.settled), planner.next_budget(state, state.config), seq)
+
+
+def check_event(core: Core, at: object) -> None:
+    """Raise ``ConfigError`` where there is no event of a number, nor the beginning."""
+    if type(at) is not int or not 0 <= at <= core.state.seq:
+        message = f"there is no event {shown(at)}: the session is at {core.state.seq}"
+        raise ConfigError(message, path="at")
+
+
+def check_renderer(state: State) -> None:
+    """Raise ``StoreError`` where the window of a state cannot be made again, as another memci laid it out."""
     settled = state.settled
     if settled is not None and not OLDEST_RENDERER <= settled.renderer <= RENDERER:
         message = f"the window was laid out by renderer {settled.renderer}; this memci has {OLDEST_RENDERER} to {RENDERER}"
         raise StoreError(message)
-    return _rendered(state, lay_out(state, settled), planner.next_budget(state, state.config), seq)
 
 
 def _checked_tools(tools: object) -> tuple[list[Mapping[str, Any]], str, bytes]:
@@ -173,7 +186,8 @@ def _note_sent(core: Core, window: Window, tools: bytes) -> None:
         core.offer(core)
 
 
-def _rendered(state: State, layout: Layout, budget: int, seq: int) -> Window:
+def rendered(state: State, layout: Layout, budget: int, seq: int) -> Window:
+    """Return a layout as a window of the event *seq*. O(its messages)."""
     view = layout.view
     system, (messages, values) = None, view.written()
     if state.wire.assemble is not None:

@@ -1,0 +1,84 @@
+"""What a server gives to the page of a session: its files, and a JSON value for each thing that a view asks for."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from memci.engine.session import Session
+from memci.engine.settings.presets import PRESETS
+from memci.errors import ArgumentError
+from memci.page.assets import MODULES, asset, filled
+from memci.page.band import Band, read_band
+from memci.page.document import MOST_COMPARED, overview
+from memci.page.journal import Journal, read_journal
+from memci.page.pages import page_detail, page_tree
+from memci.page.presets import compared
+from memci.page.searching import searched
+from memci.page.window import window_value
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""The Content-Security-Policy with which a server gives the page."""
+
+
+def page_file(name: str) -> tuple[str, str] | None:
+    """Return a file of the page by its name, empty for the page itself, and its media type; ``None`` for any other name."""
+    if not name:
+        head = '<link rel="stylesheet" href="page.css">\n<script type="module" src="served.js"></script>\n<title>memci</title>'
+        return filled(asset("index.html"), head, ""), "text/html; charset=utf-8"
+    if name == "page.css":
+        return asset(name), "text/css; charset=utf-8"
+    if name.removesuffix(".js") in MODULES and name.endswith(".js"):
+        return asset(name), "text/javascript; charset=utf-8"
+    return None
+
+
+class LivePage:
+    """The page of an open session, whose journal is read again when something was written since. One thread at a time."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._read: tuple[int, Journal, Band] | None = None
+
+    def answer(self, name: str, query: Mapping[str, str]) -> Any:  # noqa: ANN401 (a JSON value)
+        """Return what a view asks for: ``overview``, ``tree``, ``presets``, ``search``, ``window`` or ``page``.
+
+        ``ArgumentError`` for another name, or where a part of the query is missing or none; pages and events that there are
+        not are errors as in the session.
+        """
+        match name:
+            case "overview":
+                journal, band = self._journal()
+                return {**overview(self._session, journal, band), "kept": list(range(len(journal.calls)))}
+            case "tree":
+                return page_tree(self._session)
+            case "presets":
+                short = len(self._journal()[0].said) <= MOST_COMPARED
+                return compared(self._session, tuple(PRESETS), lambda _done, _total: None) if short else None
+            case "search":
+                return searched(self._session, _asked(query, "query")).to_mapping()
+            case "window":
+                return window_value(self._session, _number(query, "seq"), _number(query, "before") if "before" in query else None)
+            case "page":
+                return page_detail(self._session, self._journal()[0], _asked(query, "index"))
+        raise ArgumentError(argument="name", value=name, wanted="overview, tree, presets, search, window or page")
+
+    def _journal(self) -> tuple[Journal, Band]:
+        if self._read is None or self._read[0] != self._session.seq:
+            journal = read_journal(self._session)
+            self._read = self._session.seq, journal, read_band(self._session, journal)
+        return self._read[1:]
+
+
+def _asked(query: Mapping[str, str], name: str) -> str:
+    if name not in query:
+        raise ArgumentError(argument=name, value=None, wanted="a text")
+    return query[name]
+
+
+def _number(query: Mapping[str, str], name: str) -> int:
+    text = _asked(query, name)
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):  # noqa: PLR2004 (as many digits as a number of events has)
+        raise ArgumentError(argument=name, value=text, wanted="the number of an event")
+    return int(text)

@@ -1,0 +1,63 @@
+"""Pictures of the page for the documents: ``python -m tests.page.pictures`` makes them anew."""
+
+import tempfile
+from pathlib import Path
+
+import memci
+from memci.page.document import document
+from memci.quality.replay import read_conversation
+from tests.page.browser import launched
+from tests.page.sessions import EXAMPLES
+
+DOCS = EXAMPLES.parent / "docs"
+
+PICTURES = {
+    "page.png": ("#view=window&call=58", False),
+    "page-dark.png": ("#view=compare&call=58", True),
+    "page-pages.png": ("#view=pages&call=64", False),
+}
+"""By file: the view, and whether it is dark."""
+
+WIDE, HIGH = 1280, 860
+
+RECALLED = {"usr-1": 58, "usr-30": 63}
+"""Pages that are recalled as these turns begin."""
+
+
+def picture_session(engine: memci.Engine) -> memci.Session:
+    """Return the demonstration's support conversation, of which two pages were recalled and one was pinned."""
+    session = engine.session("support")
+    session.describe(title="Noordlicht Home, customer C-300915")
+    said, _ = read_conversation([EXAMPLES / "support.json"])
+    for each in said:
+        if each.message["role"] == "assistant":
+            session.window()
+        session.append(each.message, at=each.at)
+        for index, turn in RECALLED.items():
+            if each.message["role"] == "user" and session.turn == turn:
+                session.recall(index)
+        if session.turn == 70 and each.message["role"] == "assistant":
+            session.pin("usr-2")
+    return session
+
+
+def main() -> None:
+    """Make them."""
+    config = {"budget": {"window": 2_000, "reserve": 0}}
+    with tempfile.TemporaryDirectory() as name, memci.Engine("memory:", config) as engine, launched() as browser:
+        path = Path(name) / "page.html"
+        path.write_text(document(picture_session(engine), presets=[]), encoding="utf-8")
+        for picture, (place, dark) in PICTURES.items():
+            context = browser.new_context(viewport={"width": WIDE, "height": HIGH}, color_scheme="dark" if dark else "light")
+            page = context.new_page()
+            page.goto(f"{path.as_uri()}{place}")
+            if "pages" in place:
+                page.locator(".row").nth(2).click()
+                page.locator(".detail .message").first.wait_for()
+            page.wait_for_timeout(500)  # everything is drawn by then
+            page.screenshot(path=DOCS / picture)
+            context.close()
+
+
+if __name__ == "__main__":
+    main()

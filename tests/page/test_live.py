@@ -1,0 +1,131 @@
+"""The page from a server: the same views, of a session that goes on."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+import memci
+from memci.engine.session import Session
+from memci.page.assets import MODULES
+from memci.page.live import POLICY, LivePage, page_file
+from tests.page.sessions import eventful, say
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    """A session in which much happened."""
+    with eventful() as opened:
+        yield opened
+
+
+@pytest.fixture
+def served(session: Session) -> Iterator[str]:
+    """The address of a server that gives its page."""
+    live, lock = LivePage(session), threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked = urlsplit(self.path)
+            name = asked.path.removeprefix("/")
+            found = page_file(name)
+            if found is None:
+                with lock:
+                    found = json.dumps(live.answer(name, dict(parse_qsl(asked.query)))), "application/json"
+            self.send_response(200)
+            self.send_header("Content-Type", found[1])
+            self.send_header("Content-Security-Policy", POLICY)
+            self.end_headers()
+            self.wfile.write(found[0].encode())
+
+        def log_message(self, *_words: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+def test_the_page_is_served_with_a_strict_policy(browser: "Browser", session: Session, served: str) -> None:
+    """From a server the page shows windows, pages and searches of its own, and what was said since it was opened first."""
+    context = browser.new_context()
+    page, problems, asked = context.new_page(), list[str](), list[str]()
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    for view, place in (("window", ".message"), ("compare", ".message"), ("pages", ".row"), ("cost", "table >> text=truncate")):
+        page.goto(f"{served}#view={view}&call=20")
+        page.locator(f"#view-{view} {place}").first.wait_for()
+    page.locator("#tab-search").click()
+    page.get_by_role("searchbox", name="Search").fill("hotel in town 5")
+    page.get_by_role("button", name="Search", exact=True).click()
+    page.locator(".hit").first.get_by_role("button").click()
+    page.locator(".detail .message").first.wait_for()
+    assert "usr-5/1" in page.locator(".detail").inner_text()
+    say(session, "One thing more.", "Gladly.")
+    page.reload()
+    page.locator("#about").get_by_text(f"{session.turn} turns").wait_for()
+    context.close()
+    assert [] == [problem for problem in problems if "favicon" not in problem]
+    assert {True} == {url.startswith(served) for url in asked}
+
+
+def test_what_a_server_refuses_is_said(browser: "Browser", served: str) -> None:
+    """Where the server has no answer, the page says so in its place for news, and goes on."""
+    page = browser.new_page()
+    page.goto(served)
+    page.locator("#view-window .message").first.wait_for()
+    page.route("**/page?*", lambda route: route.fulfill(status=503))
+    page.get_by_role("tab", name="Pages").click()
+    page.locator(".row").first.click()
+    page.locator("#moment").get_by_text("This cannot be shown: page: 503").wait_for()
+    page.get_by_role("tab", name="Window").click()
+    page.locator("#view-window .message").first.wait_for()
+    page.close()
+
+
+def test_every_module_of_the_page_is_given() -> None:
+    """Each module that a module imports is given by its name; no other file is."""
+    for name in MODULES:
+        found = page_file(f"{name}.js")
+        assert found is not None
+        assert "text/javascript; charset=utf-8" == found[1]
+    assert page_file("page.css") is not None
+    for name in ("../document.py", "index.html", "none.js", "page.css/", ".js"):
+        assert page_file(name) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "argument"),
+    [
+        ("none", {}, "name"),
+        ("search", {}, "query"),
+        ("page", {}, "index"),
+        ("window", {}, "seq"),
+        ("window", {"seq": "x"}, "seq"),
+        ("window", {"seq": "-1"}, "seq"),
+        ("window", {"seq": "3", "before": "²"}, "before"),
+    ],
+)
+def test_what_cannot_be_asked_is_an_error(session: Session, name: str, query: dict[str, str], argument: str) -> None:
+    """Another name, a part of the query that is missing, and what is no number are told by name."""
+    with pytest.raises(memci.ArgumentError, match=argument):
+        LivePage(session).answer(name, query)
+
+
+def test_an_event_that_is_not_there_is_an_error(session: Session) -> None:
+    """A window after an event that there is not is the error of the session."""
+    with pytest.raises(memci.ConfigError, match="there is no event"):
+        LivePage(session).answer("window", {"seq": str(session.seq + 1)})
+    with pytest.raises(memci.PageNotFoundError):
+        LivePage(session).answer("page", {"index": "usr-999"})
