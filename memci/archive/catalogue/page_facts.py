@@ -12,14 +12,8 @@ from memci.messages import codec
 INDEX_PLACE = "index.sqlite"  # what an error names as its place when the index of page facts is damaged
 
 
-class OutrunIndexError(UnavailableError):
-    """Others went on with the index that is being read, which has to be read from its beginning."""
-
-    def __init__(self) -> None:
-        super().__init__("others went on with the index of pages meanwhile: do it again")
-
-    def __reduce__(self) -> tuple[type, tuple[()]]:  # noqa: D105 (its text is not an argument)
-        return type(self), ()
+class ReopenIndexError(UnavailableError):
+    """The index has to be opened anew: others went on with it, or its store could not be asked."""
 
 
 class PageState(StrEnum):

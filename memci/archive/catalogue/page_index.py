@@ -145,6 +145,10 @@ class PageIndex:
         self._db().copy_to(copy._db())
         return copy
 
+    def branch(self) -> "PageIndex":
+        """Return an index that begins as this one is, can be written to, and is not kept. O(size of the file)."""
+        return self.copy_in_memory()
+
     def close(self) -> None:
         """Give the file back. May be called twice."""
         if self._opened is not None:

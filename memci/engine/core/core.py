@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from memci.archive.catalogue.page_facts import PageFacts
+from memci.archive.catalogue.page_facts import PageFacts, ReopenIndexError
 from memci.archive.contents.tree import Segment
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Record
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from memci.engine.core.summary_pool import SummaryPool
 
 _Answer = TypeVar("_Answer")
+MOST_REOPENINGS = 3  # of an index that others went on with while it was asked
 MOST_ATTEMPTS = 500  # how often a command is begun again because others wrote first: each time costs what they wrote
 _STUB_SLACK = 4  # tokens: a late result may move an entry to a position with more digits
 
@@ -293,10 +294,15 @@ class Core:
 
     def ask(self, question: Callable[["PageIndex"], _Answer]) -> _Answer:
         """Return what the index of page facts answers, brought up to date, O(events since), or made again where it is damaged."""
-        try:
-            return self._answer(question)
-        except (UnavailableError, CorruptError) as error:
-            self.indexed = indexing.instead(error, self.store, self.state, logger(self.key), read_only=self.read_only)
+        for _ in range(MOST_REOPENINGS):
+            try:
+                return self._answer(question)
+            except ReopenIndexError:
+                self.store.rest()
+                self.indexed = None
+            except (UnavailableError, CorruptError) as error:
+                self.indexed = indexing.instead(error, self.store, self.state, logger(self.key), read_only=self.read_only)
+                break
         return self._answer(question)
 
     def _answer(self, question: Callable[["PageIndex"], _Answer]) -> _Answer:

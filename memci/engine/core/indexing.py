@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
 
-from memci.archive.catalogue.page_facts import INDEX_PLACE, Checkpoint, CheckpointKind, OutrunIndexError, PageFacts, PageState
+from memci.archive.catalogue.page_facts import INDEX_PLACE, Checkpoint, CheckpointKind, PageFacts, PageState
 from memci.archive.contents.contents_page import CATALOGUED, ContentsEntry
 from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Journal, Record
@@ -60,22 +60,14 @@ def private(store: BlobSession, state: State) -> "PageIndex":
     from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads SQL)
 
     try:
-        return store.index.copy_in_memory() if _belongs(store.index, store.journal, state) else PageIndex(None)
+        return store.index.branch() if _belongs(store.index, store.journal, state) else PageIndex(None)
     except StoreError:
         return PageIndex(None)
 
 
-def instead(
-    error: StoreError, store: BlobSession, state: State, log: "LoggerAdapter[Logger]", *, read_only: bool
-) -> "PageIndex | None":
-    """Return what to ask instead of an index that could not answer, ``None`` for the stored one opened anew.
-
-    Raises the error where it is none of the index.
-    """
+def instead(error: StoreError, store: BlobSession, state: State, log: "LoggerAdapter[Logger]", *, read_only: bool) -> "PageIndex":
+    """Return what to ask instead of an index that could not answer. Raises the error where it is none of the index."""
     match error:
-        case OutrunIndexError():
-            store.rest()
-            return None
         case UnavailableError():
             log.warning("session %r: the index cannot be used, a copy in memory is: %s", state.session, error)
             return private(store, state)

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from memci.archive.catalogue.index_file import refuse_damaged
-from memci.archive.catalogue.page_facts import OutrunIndexError
+from memci.archive.catalogue.page_facts import ReopenIndexError
 from memci.archive.stores.sql.schema import Found, Statement
+from memci.errors import UnavailableError
 
 BLOCK_BYTES = 16384
 _FIRST_BLOCKS = 64  # are read as a file is opened: all of a short session's index, and where the tables of a long one begin
@@ -32,8 +33,8 @@ WITH moved AS (
     ON CONFLICT (session, number) DO UPDATE SET body = excluded.body
 ) SELECT version::text FROM moved
 """
-# Two statements: the second sees what was written while the first waited for it.
-_CLEAR = (
+# Nobody who loaded the file before can keep it after these. Two: the second sees what was written while the first waited for it.
+CLEAR = (
     """INSERT INTO {}search_index AS kept (session, version, size) VALUES (?, gen_random_uuid(), 0)
     ON CONFLICT (session) DO UPDATE SET version = excluded.version, size = 0""",
     "DELETE FROM {}search_block WHERE session = ?",
@@ -73,7 +74,7 @@ class Blocks:
 
     def load(self) -> None:
         """Become what the database has now. One query, of a bounded number of rows."""
-        found = self._session.read_own(_FIND, _FIRST_BLOCKS)
+        found = self._asked(_FIND, _FIRST_BLOCKS)
         self._version, self.size = found[0][:2] if found else (None, 0)
         self._written = {}
         self._read = _unpacked(row[2:] for row in found if row[2] is not None)
@@ -85,19 +86,23 @@ class Blocks:
         return copy
 
     def read(self, number: int) -> bytes:
-        """Return a block that lies within the size. Raises ``OutrunIndexError`` where the database has another version by now."""
+        """Return a block that lies within the size. Raises ``ReopenIndexError`` where the database has another version."""
         if (block := self._written.get(number)) is None and (block := self._read.get(number)) is None:
-            found = _unpacked(self._session.read_own(_READ, self._version, number))
+            found = _unpacked(self._asked(_READ, self._version, number))
             if not found:
-                version = self._session.read_own("SELECT version::text FROM {}search_index WHERE session = ?")
-                if version == [(self._version,)]:
+                if self._asked("SELECT version::text FROM {}search_index WHERE session = ?") == [(self._version,)]:
                     refuse_damaged(f"its block {number} is missing")
-                raise OutrunIndexError
+                message = "others went on with the index of pages meanwhile: do it again"
+                raise ReopenIndexError(message)
             self._read |= found
             while len(self._read) > _HELD_BLOCKS:
                 del self._read[next(iter(self._read))]
             block = found[number]
         return block
+
+    def read_all(self) -> None:
+        """Read what is not here, so that nobody can take it away."""
+        self._written = {number: self.read(number) for number in range(self.size // BLOCK_BYTES)}
 
     def write(self, number: int, block: bytes) -> None:
         """Put a block into the file, which may grow by it."""
@@ -108,6 +113,12 @@ class Blocks:
     def empty(self) -> None:
         """Become a file without blocks, that takes the place of the one in the database when it is kept."""
         self._read, self._written, self.size = {}, {}, 0
+
+    def _asked(self, sql: str, *values: object) -> Found:
+        try:
+            return self._session.read_own(sql, *values)
+        except UnavailableError as error:
+            raise ReopenIndexError(str(error)) from error
 
     def keep(self) -> bool:
         """Write what is here only, and return true, unless others wrote since it was loaded. One statement."""
@@ -123,7 +134,7 @@ class Blocks:
     def clear(self) -> None:
         """Take the file out of the database; nobody who loaded it before can keep it again."""
         row = self._session.begin()
-        self._session.change([(sql, (row,)) for sql in _CLEAR], removes=True)
+        self._session.change([(sql, (row,)) for sql in CLEAR], removes=True)
 
 
 def _unpacked(rows: Iterable[Sequence[object]]) -> dict[int, bytes]:

@@ -12,8 +12,8 @@ from memci.archive.catalogue.page_index import PageIndex
 from memci.archive.stores.sql.index_blocks import BLOCK_BYTES, Blocks, OwnRows
 from memci.errors import CorruptError, StoreError
 
-_LEAST_RECORDS = 64  # after which what was indexed is kept: as many at most are indexed anew by the next opening
-_MOST_WRITTEN = 256  # blocks in memory, after which they are kept at the end of a transaction
+_LEAST_RECORDS = 64  # after which what was indexed is kept when the index is closed
+_MOST_RECORDS, _MOST_WRITTEN = 256, 256  # and blocks, after which it is kept at the end of a transaction
 
 # One process has it open, a transaction is undone from memory, and what is written lasts when it is kept.
 _SETTINGS = (
@@ -30,7 +30,7 @@ _SETTINGS = (
 class KeptIndex(PageIndex):
     """An index whose file is in the database: read from there as far as it is asked, kept there from time to time.
 
-    ``OutrunIndexError`` where others kept theirs meanwhile, and a block is wanted that is not here.
+    ``ReopenIndexError`` where others kept theirs meanwhile, and a block is wanted that is not here.
     """
 
     def __init__(self, session: OwnRows, *, copied: Blocks | None = None, read_only: bool = False) -> None:
@@ -41,10 +41,10 @@ class KeptIndex(PageIndex):
 
     @contextmanager
     def write(self) -> Iterator[IndexWriter]:
-        """Begin a transaction; where much was written by its end, all of it is kept."""
+        """Begin a transaction; where much is new by its end, it is kept."""
         with super().write() as writer:
             yield writer
-        if self._keeps and self._blocks.written > _MOST_WRITTEN:
+        if self._keeps and (self._blocks.written > _MOST_WRITTEN or self.seq - self._kept >= _MOST_RECORDS):
             self._keep()
 
     def in_place(self) -> AbstractContextManager[None]:
@@ -62,7 +62,14 @@ class KeptIndex(PageIndex):
         self._blocks.clear()
 
     def copy_in_memory(self) -> "KeptIndex":
-        """Return a copy that can be written to and is not kept. O(blocks that are in memory)."""
+        """Return a copy of all of it that can be written to and is not kept. O(its size)."""
+        self._db()
+        whole = self._blocks.copy()
+        whole.read_all()
+        return KeptIndex(self._session, copied=whole)
+
+    def branch(self) -> "KeptIndex":
+        """Return an index that begins as this one is, can be written to, and is not kept. O(blocks that are in memory)."""
         self._db()
         return KeptIndex(self._session, copied=self._blocks.copy())
 
@@ -78,10 +85,10 @@ class KeptIndex(PageIndex):
         self._opened = None
 
     def _keep(self) -> None:
-        if self._blocks.keep():
-            self._kept = self.seq
-        else:  # others went on, and what they kept is as good
-            self._give_back()
+        self._kept = self.seq  # where it fails, the next time is as far away
+        with suppress(StoreError):
+            if not self._blocks.keep():  # others went on, and what they kept is as good
+                self._give_back()
 
     def _db(self) -> Database:
         if self._opened is None:

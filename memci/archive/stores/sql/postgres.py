@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from memci.archive import refusal
 from memci.archive.disk import is_out_of_descriptors
+from memci.archive.stores.sql.index_blocks import CLEAR
 from memci.archive.stores.sql.postgres_connections import (
     PLACE,
     Connections,
@@ -58,6 +59,8 @@ class _ConnectionLostError(UnavailableError):
 
 class _Database:
     """Implements ``Rows`` with the connections of this process."""
+
+    clear_index: Sequence[str] = CLEAR
 
     # Each putting changes the row of the blob, so that a sweep which began before leaves it alone: it compares the row as it was.
     put_blob = """

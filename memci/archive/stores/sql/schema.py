@@ -119,6 +119,7 @@ class Place(NamedTuple):
 class Rows(Protocol):
     """The tables of one database. Each call is one transaction; a ``LockedError`` where others keep it waiting for too long."""
 
+    clear_index: Sequence[str]  # statements that take a session's search index out of the database, where it lies there
     put_blob: str  # statement that puts a blob with the values tenant, name and body, over one that is damaged
     sweep: str  # statement that deletes the blobs of a tenant that no session refers to; O(blobs of the tenant)
 

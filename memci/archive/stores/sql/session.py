@@ -109,7 +109,7 @@ class _Journal(_View):
         session = self.session
         session.check_writable()
         check_redaction(bodies, self.head())
-        statements = []
+        statements: list[Statement] = []
         pick = "SELECT line FROM {}record WHERE session = ? AND seq = ?"
         picked = session.change([(pick, (session.row, seq)) for seq in bodies])
         for (seq, body), found in zip(bodies.items(), picked, strict=True):
@@ -119,7 +119,9 @@ class _Journal(_View):
             self._decoded(seq, line)
             new = session.codec.redact(line, body, (former or {}).get(seq))
             statements.append((_REPLACE, (new, session.row, seq, line, new)))
-        for seq, done in zip(bodies, session.change(statements, removes=True), strict=True):
+        replaced = len(statements)
+        statements += [(sql, (session.row,)) for sql in session.rows.clear_index]
+        for seq, done in zip(bodies, session.change(statements, removes=True)[:replaced], strict=True):
             if not done:
                 raise redacted_meanwhile(seq)
 

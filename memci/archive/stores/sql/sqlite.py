@@ -100,6 +100,8 @@ class _Database:
     began before the lock was taken, and what was interrupted in a transaction is undone.
     """
 
+    clear_index: Sequence[str] = ()
+
     put_blob = """
     INSERT INTO blob (tenant, name, body) VALUES (?, ?, ?) ON CONFLICT (tenant, name) DO UPDATE SET body = excluded.body
     WHERE blob.body IS NOT excluded.body

@@ -10,9 +10,12 @@ import psycopg
 import pytest
 
 from memci import Engine, Session
+from memci.archive.catalogue.page_facts import ReopenIndexError
+from memci.archive.stores.sql.index_blocks import Blocks
 from memci.archive.stores.sql.postgres import PostgresStore
 from memci.archive.stores.sql.postgres_connections import PostgresIo
 from memci.archive.stores.sql.schema import Found
+from memci.errors import UnavailableError
 from tests.archive.stores.sql.postgres_server import PostgresServer
 
 RARE = "zyxomma"
@@ -183,3 +186,73 @@ def test_blocks_go_with_their_session_and_beside_a_directory_none_are_kept(engin
         talk(session, 200)
         session.search("harbour")
     assert not blocks(url)
+
+
+def test_who_keeps_indexes_elsewhere_erases_in_the_database_too(engine: Engine, url: str, tmp_path: Path) -> None:
+    """An erasing by a worker whose indexes lie in a directory takes the blocks out as well."""
+    with engine.session("talk") as session:
+        session.append({"role": "user", "content": f"my word is {RARE}"})
+        talk(session, 200)
+        session.search("harbour")
+    assert any(RARE.encode() in block for block in blocks(url))
+    joint = "&" if "?" in url else "?"
+    with Engine(store=f"{url}{joint}memci_index={tmp_path}", config=CONFIG) as local, local.session("talk") as session:
+        session.erase("usr-1")
+    assert not blocks(url)
+
+
+def test_what_stays_open_is_kept_too(engine: Engine, url: str) -> None:
+    """A session that is never closed, and searched all the time, lets another worker read few records."""
+    with engine.session("talk") as session:
+        for _ in range(8):
+            talk(session, 100)
+            session.search("harbour")
+        assert search_anew(url)[0]["records"] < 600
+
+
+def test_an_index_that_is_outrun_again_and_again_answers(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches and ``verify`` go on while others keep the index in between."""
+    with Engine(store=url, config=CONFIG) as engine, engine.session("talk") as session:
+        talk(session, 1500)
+        session.search("harbour")
+    times = 0
+    read = Blocks.read
+
+    def outrun(self: Blocks, number: int) -> bytes:
+        nonlocal times
+        if number > 64 and times < 2:
+            times += 1
+            execute(url, "UPDATE memci_search_index SET version = gen_random_uuid()")
+        return read(self, number)
+
+    with Engine(store=url, config=CONFIG) as engine, engine.session("talk") as session:
+        expected = found_in(session)
+    monkeypatch.setattr(Blocks, "read", outrun)
+    for ask in (found_in, lambda session: session.verify().ok):
+        times = 0
+        with Engine(store=url, config=CONFIG) as engine, engine.session("talk") as session:
+            assert ask(session) in (expected, True)
+        assert times == 2
+
+
+def test_a_server_that_was_away_for_one_search_changes_nothing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an error that passes the index in the database is asked again, and kept."""
+    with Engine(store=url, config=CONFIG) as engine:
+        session = engine.session("talk")
+        talk(session, 1500)
+        session.search("harbour")
+        session.close()
+        session = engine.session("talk")
+
+        def away(*_: object) -> bytes:
+            raise ReopenIndexError(error)
+
+        error = "the server is away"
+        with monkeypatch.context() as patched:
+            patched.setattr(Blocks, "read", away)
+            with pytest.raises(UnavailableError, match="away"):
+                session.search("harbour")
+        talk(session, 300)
+        session.search("harbour")
+        session.close()
+    assert search_anew(url)[0]["records"] < 100
