@@ -44,7 +44,7 @@ def overview(session: Session, journal: Journal, band: Band) -> dict[str, Any]:
         "prices": {"write": config.prices.write, "read": config.prices.read},
         "calls": band.to_mapping(),
         "misses": band.misses,
-        "marks": [[mark.seq, mark.kind, mark.words, mark.page] for mark in journal.marks],
+        "marks": [[mark.seq, mark.kind, mark.words] for mark in journal.marks],
         "ways": savings(session, band),
         "pages": page_table(session, journal),
     }
@@ -73,14 +73,14 @@ def document(
     words = list(dict.fromkeys([*asked, *queries(session, journal, MOST_QUERIES)]))
     names = presets if presets is not None else tuple(PRESETS) if len(journal.said) <= MOST_COMPARED else ()
     compare = compared(session, names, advance) if names else None
-    starts, packed = _packed(messages.shown)
+    starts, batches = _batches(messages.shown)
     chunks: dict[str, object] = {
         "windows": windows,
         "tree": page_tree(session),
         "searches": [searched(session, query).to_mapping() for query in words],
         "presets": compare,
         **{f"pages-{place}": details[place : place + _PAGES_A_CHUNK] for place in range(0, len(details), _PAGES_A_CHUNK)},
-        **{f"messages-{start}": some for start, some in zip(starts, packed, strict=True)},
+        **{f"messages-{start}": some for start, some in zip(starts, batches, strict=True)},
     }
     facts |= {"kept": kept, "starts": starts, "pages_a_chunk": _PAGES_A_CHUNK}
     return assembled(facts, chunks)
@@ -93,7 +93,7 @@ def _details(session: Session, journal: Journal, messages: Messages, advance: Ad
         advance(number, len(facts))
 
 
-def _packed(shown: Sequence[Mapping[str, Any]]) -> tuple[list[int], list[Sequence[Mapping[str, Any]]]]:
+def _batches(shown: Sequence[Mapping[str, Any]]) -> tuple[list[int], list[Sequence[Mapping[str, Any]]]]:
     """Return messages in some chunks, and the number of the first of each."""
     starts, size = [0], 0
     for number, each in enumerate(shown):
@@ -143,4 +143,4 @@ def _hash(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    return " ".join(part for part in "".join(letter if letter.isprintable() else " " for letter in text).split())
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())

@@ -36,12 +36,11 @@ class Appended:
 
 @attrs.frozen(kw_only=True)
 class Mark:
-    """Something that happened between calls: the event's number, its *kind*, what it is in words, the first page of it."""
+    """Something that happened between calls: the event's number, its *kind*, and what it is in words."""
 
     seq: int
     kind: str
     words: str
-    page: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -115,7 +114,7 @@ def _take_in(told: Journal, event: SessionEvent) -> None:
             return
     known = list(_pages(event))
     if words := _words(event, known):
-        told.marks.append(Mark(seq=event.seq, kind=event.kind, words=words, page=known[0] if known else ""))
+        told.marks.append(Mark(seq=event.seq, kind=event.kind, words=words))
         told._tell(event, words, known)  # noqa: SLF001 (of this module)
 
 
@@ -124,7 +123,7 @@ def _folded(told: Journal, event: SessionEvent) -> None:
     data = event.data
     if data["folded"]:
         words = f"fold of {spans(data['folded'])}, {_REASONS.get(data['reason'], data['reason'])}"
-        told.marks.append(Mark(seq=event.seq, kind="folded", words=words, page=data["folded"][0]))
+        told.marks.append(Mark(seq=event.seq, kind="folded", words=words))
         told._tell(event, "folded", data["folded"])  # noqa: SLF001 (of this module)
     told._tell(event, "a late result came in: a new revision", data["revised"])  # noqa: SLF001 (as above)
     for page, detail in data["details"].items():

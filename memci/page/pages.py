@@ -11,7 +11,7 @@ from memci.messages import codec
 from memci.page.journal import Journal
 from memci.page.message import Tell, shown
 
-_COLUMNS = ("index", "turn", "entries", "tokens", "recall_count", "last_recall_turn", "archived_turn", "revision", "first_at")
+_COLUMNS = ("index", "turn", "tokens", "recall_count", "revision")
 
 
 def page_table(session: Session, journal: Journal) -> dict[str, list[Any]]:
@@ -67,7 +67,6 @@ def page_detail(
         "index": index,
         "reasons": explained.reasons,
         "facts": explained.facts,
-        "in_window": explained.in_window,
         "in_contents": explained.in_contents,
         "line": _line(session.contents.entries if items is None else items, index),
         "history": journal.histories.get(index, []),

@@ -3,14 +3,14 @@
 import { colour, PARTS } from "./parts.js";
 import { number } from "./text.js";
 
-export const GUTTER = 92; // pixels on the left, for what the lines are called
+const GUTTER = 92; // pixels on the left, for what the lines are called
 const TALL = 190; // of the bars
 const LANE = 15;
 const LANES = ["folds", "trims", "recalls", "misses", "other"];
 const LANE_OF = { folded: 0, fold_undone: 0, trimmed: 1, recalled: 2, quoted: 2, faded: 2 };
 
 /** Return in which line a mark stands. */
-export function lane(kind) {
+function lane(kind) {
   return LANE_OF[kind] ?? 4;
 }
 

@@ -5,7 +5,7 @@ import { PARTS, swatch } from "./parts.js";
 import { counted, fill, make, number } from "./text.js";
 
 /** Return the steps from one list to another as [sign, place before, place after]; signs are "=", "−" and "+". */
-export function steps(before, after) {
+function steps(before, after) {
   let start = 0;
   while (start < before.length && start < after.length && before[start] === after[start]) start += 1;
   let end = 0;

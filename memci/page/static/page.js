@@ -97,6 +97,7 @@ export function start(source) {
     byId("title").replaceChildren(document.createTextNode(""));
     fill(byId("title"), make("span", { text: title }));
     const about = [facts.title ? facts.session : "", counted(facts.turn, "turn"), counted(facts.seq, "event"), facts.format, facts.counter, `preset ${facts.preset}`];
+    byId("brand").textContent = `memci ${facts.memci}`;
     fill(byId("about"), make("span", { text: about.filter(Boolean).join(" · ") }));
     const [ours, whole, sliding] = facts.ways;
     const folds = marks.filter(([, kind]) => kind === "folded").length;

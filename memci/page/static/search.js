@@ -4,7 +4,7 @@ import { swatch } from "./parts.js";
 import { counted, fill, make, moment, number } from "./text.js";
 
 /** Return why a search gives a page, or does not, in a sentence. */
-export function whyNot(found, pages, index) {
+function whyNot(found, pages, index) {
   const place = pages.index.indexOf(index);
   if (place < 0) return `There is no page ${index}.`;
   const hit = found.hits.findIndex((each) => each.index === index);

@@ -55,7 +55,13 @@ export function windowView(view, source, { opened, go }) {
       ["everything so far would be", `${number(calls.whole[call])} tokens`],
       ["again by", `memci render --at ${calls.seq[call]}`],
     ];
-    return make("dl", { class: "facts" }, ...rows.flatMap(([name, text]) => [make("dt", { text: name }), make("dd", { text })]));
+    const told = rows.flatMap(([name, text]) => [make("dt", { text: name }), make("dd", { text })]);
+    const page = calls.answer[call];
+    if (page) {
+      const button = make("button", { type: "button", class: "page-link", text: page, on: { click: () => opened(page) } });
+      told.push(make("dt", { text: "the answer is in" }), make("dd", {}, button));
+    }
+    return make("dl", { class: "facts" }, ...told);
   }
 
   function missing(call) {
