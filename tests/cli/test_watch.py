@@ -56,19 +56,20 @@ def read(stream: IO[bytes] | None, lines: int) -> list[str]:
 
 
 def awake(process: subprocess.Popen[bytes], session: memci.Session) -> None:
-    """Append turns until the command, which is starting, writes of one: all later ones are its to tell."""
+    """Describe the session until the command, which is starting, writes of it: all that comes later is its to tell."""
     assert process.stdout is not None
     os.set_blocking(process.stdout.fileno(), False)
-    seen = b""
+    seen, times = b"", 0
     while not seen.endswith(b"\n"):
-        session.append({"role": "user", "content": "Are you there?"})
+        times += 1
+        session.describe(times=times)
         try:
             process.wait(0.3)
         except subprocess.TimeoutExpired:
             seen += process.stdout.read() or b""
     os.set_blocking(process.stdout.fileno(), True)
-    last = session.append({"role": "user", "content": "So you are."}).node.seq
-    while str(last) not in read(process.stdout, 1)[0]:
+    session.describe(times=0)
+    while str(session.seq) not in read(process.stdout, 1)[0]:
         pass
 
 
@@ -78,7 +79,7 @@ def store(tmp_path: Path) -> str:
 
 
 def do_all(session: memci.Session) -> None:
-    """Do each of the things that are watched for; the last line that tells of it is of usr-32."""
+    """Do each of the things that are watched for; the last line that tells of it is of a fold."""
     session.append({"role": "assistant", "content": f"{ESCAPE} It is a secret."})
     session.recall("usr-2")
     session.fade("usr-2")
@@ -103,14 +104,13 @@ def test_each_thing_is_a_line(store: str) -> None:
         awake(process, session)
         do_all(session)
         told = [line.partition(" ")[2] for line in until(process, "for marks")]
-    assert re.fullmatch(r"append usr-31/\d+ assistant, \d+ tokens", told[0])
+    assert re.fullmatch(r"append usr-30/5 assistant, \d+ tokens", told[0])
     assert ["recall usr-2, 1×", "fade usr-2, for command"] == told[1:3]
-    assert told[3].startswith("fold usr-27")
-    assert re.fullmatch(r"undo the last fold: usr-27 to usr-3\d, \d pages back", told[4])
+    assert ["fold usr-27, usr-28, usr-29, for command", "undo the last fold: usr-27, usr-28, usr-29 back"] == told[3:5]
     assert r"checkpoint cp-1, manual: before \x1b]0;owned\x07\x9b2J" == told[5]
     assert "evict usr-26" == told[6]
-    assert told[7].startswith("append usr-32/1 user, ")
-    assert told[8].startswith("fold usr-27 to usr-3")
+    assert told[7].startswith("append usr-31/1 user, ")
+    assert "fold usr-27, usr-28, usr-29, for marks" == told[8]
 
 
 def test_machines_get_a_document_a_line(store: str) -> None:
@@ -123,7 +123,7 @@ def test_machines_get_a_document_a_line(store: str) -> None:
     assert steps == [each["step"] for each in told]
     assert {"step": "recall", "seq": told[1]["seq"], "page": "usr-2", "recall_count": 1} == told[1]
     assert {"step": "evict", "seq": told[6]["seq"], "pages": ["usr-26"]} == told[6]
-    assert {"role": "user", "page": "usr-32", "position": 1}.items() <= told[7].items()
+    assert {"role": "user", "page": "usr-31", "position": 1}.items() <= told[7].items()
     assert f"before {ESCAPE}" == told[5]["label"]
     assert sorted(each["seq"] for each in told) == [each["seq"] for each in told]
 
