@@ -38,7 +38,7 @@ def test_code_is_run_and_answered() -> None:
     with serving(script) as server, talking(server, config("attp"), observer=steps.append) as (chat, session):
         answer = chat.say("How many pages?")
         assert ("There is one.", Ending.ANSWERED, 2) == (answer.text, answer.ending, answer.calls)
-        assert {"model", "messages"} == set(server.requests[0])
+        assert {"model", "messages", "stream", "stream_options"} == set(server.requests[0])
         sent = server.requests[1]["messages"][-1]["content"]
         assert {"status": "success", "result": 1} == document(sent)
         assert [(GOOD, sent)] == [(step.reply, step.answer) for step in steps if isinstance(step, CodeAnswered)]
