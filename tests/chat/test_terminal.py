@@ -95,7 +95,7 @@ def interrupted(process: subprocess.Popen[bytes]) -> int:
     while True:
         process.send_signal(signal.SIGINT)
         try:
-            return process.wait(2)
+            return process.wait(20)  # longer than it takes to end, on a busy machine too
         except subprocess.TimeoutExpired:
             continue
 
