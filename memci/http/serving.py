@@ -14,6 +14,7 @@ from memci.http.app import make_app
 from memci.http.guard import Rules
 
 _GRACE_S = 10  # in which requests under way may end
+_KEEP_ALIVE_S = 75  # longer than clients and proxies keep a connection, so that it is they who close it
 
 
 class _Server(uvicorn.Server):
@@ -64,6 +65,7 @@ async def _serve(make_engine: Callable[[], memci.AsyncEngine], listening: socket
             log_config=None,
             server_header=False,
             timeout_graceful_shutdown=_GRACE_S,
+            timeout_keep_alive=_KEEP_ALIVE_S,
             ws="none",
         )
         await _Server(config, app.state.notices.close).serve(sockets=[listening])
