@@ -7,7 +7,7 @@ import attrs
 from typer import Option
 
 import memci
-from memci.archive.stores.url import shown_url
+from memci.archive.stores.url import open_store, shown_url
 from memci.cli import output
 from memci.cli.exit_code import refuse, refuse_without
 from memci.cli.place import STORE, TENANT, ConfigOption, KeyOption, StoreOption, TenantOption, encryption
@@ -65,10 +65,11 @@ def serve(  # noqa: PLR0913 (the options of a command)
     except OSError as error:
         refuse(f"cannot listen on {host}, port {port}: {error.strerror}")
 
-    def engine() -> memci.AsyncEngine:
-        made = memci.AsyncEngine(store, settings, tenant, on_conflict="retry")
+    def engines() -> tuple[memci.AsyncEngine, memci.Engine]:
+        stored = open_store(store, settings.durability)  # one for both, as memory: has all in itself
+        made = memci.AsyncEngine(stored, settings, tenant, on_conflict="retry")
         address = f"[{host}]" if ":" in host else host
         output.note(f"memci serves {shown_url(store)} at http://{address}:{listening.getsockname()[1]}")
-        return made
+        return made, memci.Engine(stored, settings, tenant, read_only=True)
 
-    serving.serve(engine, listening, rules)
+    serving.serve(engines, listening, rules)

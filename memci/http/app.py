@@ -12,11 +12,12 @@ import memci
 from memci.http.guard import API, Guard, Rules
 from memci.http.notices import Notices
 from memci.http.problem import Problem, handle_errors
-from memci.http.resources import changing, conversation, history, pages, sessions
+from memci.http.resources import changing, conversation, history, pages, sessions, viewing
 from memci.http.shape import schema_of
+from memci.http.viewing import Viewer, page
 from memci.version import VERSION
 
-_RESOURCES = (sessions.router, conversation.router, pages.router, changing.router, history.router)
+_RESOURCES = (sessions.router, conversation.router, pages.router, changing.router, history.router, viewing.router)
 
 _PROBLEM: Mapping[str, Any] = {"application/problem+json": {"schema": schema_of(Problem).model_json_schema()}}
 _REFUSED: Any = {
@@ -25,8 +26,8 @@ _REFUSED: Any = {
 }
 
 
-def make_app(engine: memci.AsyncEngine, rules: Rules, page: ASGIApp | None = None) -> FastAPI:
-    """Return the application; whoever serves it closes the engine. A *page* for people stands at ``/``."""
+def make_app(engine: memci.AsyncEngine, reader: memci.Engine, rules: Rules) -> FastAPI:
+    """Return the application; whoever serves it closes the engine, and the *reader*, which never writes, and is for the page."""
     notices = Notices()
 
     @asynccontextmanager
@@ -44,12 +45,11 @@ def make_app(engine: memci.AsyncEngine, rules: Rules, page: ASGIApp | None = Non
         lifespan=lifespan,
         generate_unique_id_function=lambda route: route.name,
     )
-    app.state.engine, app.state.notices = engine, notices
+    app.state.engine, app.state.notices, app.state.viewer = engine, notices, Viewer(reader)
     handle_errors(app)
     for router in _RESOURCES:
         app.include_router(router, prefix="/v1")
-    if page is not None:
-        app.router.default = _beside(app.router.default, page)
+    app.router.default = _beside(app.router.default, page)
     app.add_middleware(Guard, rules=rules)
     if rules.origins:
         app.add_middleware(

@@ -6,14 +6,20 @@ import logging
 import socket
 from collections.abc import Callable
 from types import FrameType
+from typing import TypeAlias
 
 import uvicorn
+from fastapi import FastAPI
 
 import memci
 from memci.http.app import make_app
 from memci.http.guard import Rules
 
 _GRACE_S = 10  # in which requests under way may end
+_KEEP_ALIVE_S = 75  # longer than clients and proxies keep a connection, so that it is they who close it
+
+
+MakeEngines: TypeAlias = Callable[[], tuple[memci.AsyncEngine, memci.Engine]]
 
 
 class _Server(uvicorn.Server):
@@ -43,27 +49,34 @@ def listen(host: str, port: int) -> socket.socket:
     return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
 
 
-def serve(make_engine: Callable[[], memci.AsyncEngine], listening: socket.socket, rules: Rules) -> None:
-    """Serve an engine's sessions on a socket, which it closes, until SIGINT or SIGTERM, and log to standard error.
+def serve(make_engines: MakeEngines, listening: socket.socket, rules: Rules) -> None:
+    """Serve sessions on a socket, which it closes, until SIGINT or SIGTERM, and log to standard error.
 
+    The first engine is for the resources, the second never writes, and is for the page.
     Raises ``MemciError`` where the store cannot be used.
     """
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     with listening:
-        asyncio.run(_serve(make_engine, listening, rules))
+        asyncio.run(_serve(make_engines, listening, rules))
 
 
-async def _serve(make_engine: Callable[[], memci.AsyncEngine], listening: socket.socket, rules: Rules) -> None:
-    async with make_engine() as engine:
-        await engine.warm_up()
-        app = make_app(engine, rules)
-        config = uvicorn.Config(
-            app,
-            access_log=False,  # paths and queries are other people's
-            lifespan="on",
-            log_config=None,
-            server_header=False,
-            timeout_graceful_shutdown=_GRACE_S,
-            ws="none",
-        )
-        await _Server(config, app.state.notices.close).serve(sockets=[listening])
+async def _serve(make_engines: MakeEngines, listening: socket.socket, rules: Rules) -> None:
+    engine, reader = make_engines()
+    with reader:  # closed last, as both have one store
+        async with engine:
+            await engine.warm_up()
+            await _listen(make_app(engine, reader, rules), listening)
+
+
+async def _listen(app: FastAPI, listening: socket.socket) -> None:
+    config = uvicorn.Config(
+        app,
+        access_log=False,  # paths and queries are other people's
+        lifespan="on",
+        log_config=None,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE_S,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        ws="none",
+    )
+    await _Server(config, app.state.notices.close).serve(sockets=[listening])

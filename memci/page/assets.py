@@ -13,10 +13,10 @@ def asset(name: str) -> str:
 
 
 MODULES = frozenset({
-    *("band", "compare", "cost", "embedded", "list", "messages", "page"),
-    *("pages", "parts", "search", "served", "text", "windows"),
+    *("asking", "band", "compare", "cost", "embedded", "list", "messages", "page"),
+    *("pages", "parts", "search", "served", "sessions", "text", "windows"),
 })  # fmt: skip
-"""Names of the modules of the page: ``embedded`` and ``served`` begin it, in a file and from a server."""
+"""Names of the modules: ``embedded`` and ``served`` begin the page, in a file and from a server, ``sessions`` the list."""
 
 
 def filled(markup: str, head: str, end: str) -> str:

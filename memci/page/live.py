@@ -34,40 +34,46 @@ def page_file(name: str) -> tuple[str, str] | None:
     return None
 
 
-class LivePage:
-    """The page of an open session, whose journal is read again when something was written since. One thread at a time."""
+def list_file(name: str) -> tuple[str, str] | None:
+    """Return a file of the list of sessions, likewise."""
+    return (asset("sessions.html"), "text/html; charset=utf-8") if not name else page_file(name)
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+
+class LivePage:
+    """The page of a session, whose journal is read again when something was written since. One thread at a time."""
+
+    def __init__(self) -> None:
         self._read: tuple[int, Journal, Band] | None = None
 
-    def answer(self, name: str, query: Mapping[str, str]) -> Any:  # noqa: ANN401 (a JSON value)
-        """Return what a view asks for: ``overview``, ``tree``, ``presets``, ``search``, ``window`` or ``page``.
+    def answer(self, session: Session, name: str, query: Mapping[str, str]) -> Any:  # noqa: ANN401 (a JSON value)
+        """Return what a view asks for of the session, which may be another handle each time.
+
+        They are ``overview``, ``tree``, ``presets``, ``search``, ``window`` and ``page``.
 
         ``ArgumentError`` for another name, or where a part of the query is missing or none; pages and events that there are
         not are errors as in the session.
         """
         match name:
             case "overview":
-                journal, band = self._journal()
-                return {**overview(self._session, journal, band), "kept": list(range(len(journal.calls)))}
+                journal, band = self._journal(session)
+                return {**overview(session, journal, band), "kept": list(range(len(journal.calls)))}
             case "tree":
-                return page_tree(self._session)
+                return page_tree(session)
             case "presets":
-                short = len(self._journal()[0].said) <= MOST_COMPARED
-                return compared(self._session, tuple(PRESETS), lambda _done, _total: None) if short else None
+                short = len(self._journal(session)[0].said) <= MOST_COMPARED
+                return compared(session, tuple(PRESETS), lambda _done, _total: None) if short else None
             case "search":
-                return searched(self._session, _asked(query, "query")).to_mapping()
+                return searched(session, _asked(query, "query")).to_mapping()
             case "window":
-                return window_value(self._session, _number(query, "seq"), _number(query, "before") if "before" in query else None)
+                return window_value(session, _number(query, "seq"), _number(query, "before") if "before" in query else None)
             case "page":
-                return page_detail(self._session, self._journal()[0], _asked(query, "index"))
+                return page_detail(session, self._journal(session)[0], _asked(query, "index"))
         raise ArgumentError(argument="name", value=name, wanted="overview, tree, presets, search, window or page")
 
-    def _journal(self) -> tuple[Journal, Band]:
-        if self._read is None or self._read[0] != self._session.seq:
-            journal = read_journal(self._session)
-            self._read = self._session.seq, journal, read_band(self._session, journal)
+    def _journal(self, session: Session) -> tuple[Journal, Band]:
+        if self._read is None or self._read[0] != session.seq:
+            journal = read_journal(session)
+            self._read = session.seq, journal, read_band(session, journal)
         return self._read[1:]
 
 

@@ -4,16 +4,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from httpx2 import Response
 
 import memci
+from memci.archive.stores.url import open_store
 from memci.http.app import make_app
 from memci.http.guard import Rules
 from memci.messages.tokens.counter import TokenCounter
 
 CONFIG: dict[str, Any] = {"budget": {"window": 1_000, "reserve": 0}, "counter": "approximate", "durability": "flush"}
 HOST = "http://127.0.0.1:8484"
+
+
+def made(store: str, rules: Rules, config: dict[str, Any], counter: TokenCounter | None = None) -> FastAPI:
+    """Return the application on a store."""
+    stored = open_store(store, config["durability"])
+    engine = memci.AsyncEngine(stored, config, counter=counter, on_conflict="retry")
+    return make_app(engine, memci.Engine(stored, config, counter=counter, read_only=True), rules)
 
 
 @contextmanager
@@ -24,7 +33,7 @@ def serving(
     **rules: Any,  # noqa: ANN401 (those of Rules)
 ) -> Iterator[TestClient]:
     """Serve a store while the block runs; an error that no answer tells of is raised in the test."""
-    app = make_app(memci.AsyncEngine(store, config or CONFIG, counter=counter, on_conflict="retry"), Rules(**rules))
+    app = made(store, Rules(**rules), config or CONFIG, counter)
     with TestClient(app, base_url=HOST) as client:
         yield client
         client.portal.call(app.state.engine.close)  # type: ignore[union-attr]  # it is there in the block

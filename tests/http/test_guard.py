@@ -7,15 +7,10 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Message, Receive, Send
-from starlette.types import Scope as AsgiScope
+from starlette.types import ASGIApp, Message
 
-import memci
-from memci.http.app import make_app
-from memci.http.guard import Rules
 from memci.http.tokens import Scope, Tokens, new_token
-from tests.http.serving import CONFIG, HOST, problem, serving, user, value
+from tests.http.serving import HOST, problem, serving, user, value
 
 CHAT = "/v1/sessions/chat"
 SAID = {"messages": [user("x")]}
@@ -200,17 +195,12 @@ def test_answers_are_kept_nowhere(api: TestClient) -> None:
     assert ("no-store", "nosniff") == (headers["cache-control"], headers["x-content-type-options"])
 
 
-def test_a_page_stands_beside_the_resources() -> None:
-    """Where one is given it answers all that is no resource, without a token, and never in the place of one."""
-
-    async def page(scope: AsgiScope, receive: Receive, send: Send) -> None:
-        await PlainTextResponse(f"page at {scope['path']}")(scope, receive, send)
-
-    app = make_app(memci.AsyncEngine("memory:", CONFIG), Rules(), page)
-    with TestClient(app, base_url=HOST) as client:
-        assert ["page at /", "page at /a b.js"] == [client.get(path).text for path in ("/", "/a%20b.js")]
-        for path, status in (("/v1/nothing", 404), ("/v1/sessions/", 404)):
-            problem(client.get(path), status)
-        problem(client.put(CHAT), 405)
-        value(client.get("/openapi.json"))
-        problem(client.get("/", headers={"Host": "elsewhere.example"}), 421)
+def test_the_page_stands_beside_the_resources(api: TestClient) -> None:
+    """Its files need no token, and are never in the place of a resource."""
+    assert {"text/html; charset=utf-8"} == {api.get(path).headers["content-type"] for path in ("/", "/sessions/chat/")}
+    for path, status in (("/v1/nothing", 404), ("/v1/sessions/", 404), ("/none.js", 404), ("/sessions/a/b/", 404)):
+        problem(api.get(path), status)
+    problem(api.post("/"), 404)
+    problem(api.put(CHAT), 405)
+    value(api.get("/openapi.json"))
+    problem(api.get("/", headers={"Host": "elsewhere.example"}), 421)

@@ -11,14 +11,12 @@ from typing import Any
 import httpx2
 import uvicorn
 
-import memci
 from memci.archive.stores.names import SessionKey
 from memci.engine.core.monitor import Appended
-from memci.http.app import make_app
 from memci.http.guard import Rules
 from memci.http.notices import Notices
 from memci.http.tokens import Scope, Tokens, new_token
-from tests.http.serving import CONFIG, assistant, user
+from tests.http.serving import CONFIG, assistant, made, user
 
 SECONDS = 60.0
 
@@ -26,8 +24,7 @@ SECONDS = 60.0
 @contextmanager
 def running(rules: Rules) -> Iterator[tuple[str, Any]]:
     """Serve a store in memory on a port, in a thread, and yield where, and the application."""
-    engine = memci.AsyncEngine("memory:", CONFIG, on_conflict="retry")
-    app = make_app(engine, rules)
+    app = made("memory:", rules, CONFIG)
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, ws="none", timeout_graceful_shutdown=1))
     sockets = [server.config.bind_socket()]
     thread = threading.Thread(target=server.run, args=[sockets])
@@ -38,7 +35,7 @@ def running(rules: Rules) -> Iterator[tuple[str, Any]]:
         app.state.notices.close()
         server.should_exit = True
         thread.join(SECONDS)
-        asyncio.run(engine.close())
+        asyncio.run(app.state.engine.close())
 
 
 def heard(lines: Iterator[str], number: int) -> list[tuple[str, dict[str, Any]]]:

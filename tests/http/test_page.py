@@ -42,7 +42,7 @@ def test_each_resource_needs_the_scope_that_the_page_says(tmp_path: Path) -> Non
             if resource.endswith("/notices"):  # it does not end
                 continue
             value(api.post("/v1/sessions/chat/messages", json=body, headers=tokens[Scope.ADMIN]), 201)
-            asked = resource.format(session_id="chat", index="usr-1", checkpoint_id="cp-1", action="keep")
+            asked = resource.format(session_id="chat", index="usr-1", checkpoint_id="cp-1", action="keep", view="tree")
             for scope in Scope:
                 status = api.request(method, asked, headers=tokens[scope]).status_code
                 (allowed if status != 403 else refused).append((method, resource))

@@ -110,7 +110,9 @@ def test_a_body_that_is_none_is_refused(api: TestClient, content: bytes, kind: s
     problem(answer, 400 if content.startswith(b"[[") else 422)
 
 
-@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/v1/nothing", 404), ("PUT", CHAT, 405), ("GET", "/", 404)])
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "/v1/nothing", 404), ("PUT", CHAT, 405), ("GET", "/nothing", 404)]
+)
 def test_what_is_not_there_is_a_problem_too(api: TestClient, method: str, path: str, status: int) -> None:
     """Paths and methods that there are not."""
     assert "about:blank" == problem(api.request(method, path), status)["type"]

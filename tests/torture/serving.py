@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -86,6 +87,15 @@ def _address(log: Path, process: "subprocess.Popen[bytes]") -> str:
     raise AssertionError(log.read_text())
 
 
+def until_done(ask: Callable[[], object]) -> None:
+    """Ask again, as clients do, until there is an answer that is no conflict."""
+    while True:
+        with suppress(memci.ConflictError, memci.UnavailableError):
+            ask()
+            return
+        time.sleep(0.05)
+
+
 class Attack:
     """Requests made of the description, round after round; every answer is searched for what the other tenant said."""
 
@@ -106,7 +116,7 @@ class Attack:
         while time.monotonic() < until:
             for operation in operations(description):
                 for session in ("chat", "other"):  # which may have been deleted
-                    self.client.session(session).extend([user("one"), assistant("two")] * 2)
+                    until_done(partial(self.client.session(session).extend, [user("one"), assistant("two")] * 2))
                 attack(operation, self.send, self.tally, EXAMPLES, number)
                 if time.monotonic() >= until:
                     return
@@ -127,20 +137,13 @@ class Writer:
             while time.monotonic() < until:
                 text = f"writer {self.number} says {len(self.said)}"
                 said = {"role": "user" if len(self.said) % 2 else "assistant", "content": text}
-                self._until_done(lambda said=said, text=text: session.append(said, key=text))  # type: ignore[misc]
+                until_done(partial(session.append, said, key=text))
                 self.said.append(text)
                 if chance.random() < 0.1:
-                    self._until_done(session.window)
+                    until_done(session.window)
                 if chance.random() < 0.02:
-                    self._until_done(session.fold)
+                    until_done(session.fold)
                 time.sleep(chance.random() * 0.2)  # as people take their time, and the journal is read to its end
-
-    def _until_done(self, ask: Callable[[], object]) -> None:
-        while True:
-            with suppress(memci.ConflictError, memci.UnavailableError):
-                ask()
-                return
-            time.sleep(0.05)
 
 
 class Breaker:

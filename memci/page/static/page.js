@@ -154,4 +154,18 @@ export function start(source) {
   tell();
   turn(view);
   requestAnimationFrame(() => setTimeout(() => performance.mark("first-view")));
+  return {
+    /** Return whether the window as it was when the page was read is shown, and nothing else. */
+    isNow: () => call === last && view === "window",
+    /** Read the page again, and show the window as it is then. */
+    renew() {
+      history.replaceState(null, "", "#");
+      location.reload();
+    },
+    /** Say that something happened since, with a button that shows it. */
+    offer() {
+      const renew = make("button", { type: "button", text: "Show it", on: { click: this.renew } });
+      fill(byId("happened"), make("span", { text: "Something happened since this was read. " }), renew);
+    },
+  };
 }

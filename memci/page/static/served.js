@@ -1,23 +1,39 @@
-// The source of a page that a server gives: it asks for what a view needs, beside the page itself.
+// The source of a page that a server gives: it asks for what a view needs, and hears what happens meanwhile.
 
+import { ask, request } from "./asking.js";
 import { start } from "./page.js";
 
-async function ask(path, query = {}) {
-  const answer = await fetch(`${path}?${new URLSearchParams(query)}`, { headers: { accept: "application/json" } });
-  if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
-  return answer.json();
-}
+const QUICK_MS = 1000; // a page that is read as fast as that is read again by itself
 
-const facts = await ask("overview");
+const session = location.pathname.replace(/sessions\/([^/]+)\/$/, "v1/sessions/$1");
+const view = (name, query) => ask(`${session}/page/${name}`, query);
 
-start({
+const began = performance.now();
+const facts = await view("overview");
+const isQuick = performance.now() - began < QUICK_MS;
+
+const page = start({
   facts,
-  tree: () => ask("tree"),
-  presets: () => ask("presets"),
-  search: (query) => ask("search", { query }),
-  window: (call) => ask("window", call ? { seq: facts.calls.seq[call], before: facts.calls.seq[call - 1] } : { seq: facts.calls.seq[call] }),
+  tree: () => view("tree"),
+  presets: () => view("presets"),
+  search: (query) => view("search", { query }),
+  window: (call) => view("window", call ? { seq: facts.calls.seq[call], before: facts.calls.seq[call - 1] } : { seq: facts.calls.seq[call] }),
   async page(index) {
-    const found = await ask("page", { index });
+    const found = await view("page", { index });
     return { ...found, entries: found.entries.map(([seq, at, tokens, message]) => ({ seq, at, tokens, message })) };
   },
 });
+
+/** Say that something happened, or show it, where that is quick and nobody looks at what was. */
+function happened() {
+  if (isQuick && page.isNow()) page.renew();
+  else page.offer();
+}
+
+const notices = await request(`${session}/notices`, {}, "text/event-stream");
+if (notices.ok) {
+  const reader = notices.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    if (/^event: (Appended|Fold|Recall|Fade|Eviction|Restored)/m.test(part.value)) happened();
+  }
+}
