@@ -138,6 +138,7 @@ def test_pages_are_a_tree(look: Look, support: Path) -> None:
     seen = look(support, "#view=pages")
     seen.page.get_by_role("button", name="As a tree").click()
     tree = seen.page.get_by_role("tree")
+    tree.get_by_role("treeitem").first.wait_for()
     assert 2 == tree.get_by_role("treeitem", expanded=True).count()
     before = tree.get_by_role("treeitem").count()
     tree.focus()
