@@ -49,9 +49,9 @@ class Seen:
 Look = Callable[..., Seen]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
-    """One browser for all tests."""
+    """One browser for the tests of a module: while it runs, an event loop does, beside which others cannot be run."""
     with launched() as running:
         yield running
 
