@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,8 @@ def running(rules: Rules) -> Iterator[tuple[str, Any]]:
     sockets = [server.config.bind_socket()]
     thread = threading.Thread(target=server.run, args=[sockets])
     thread.start()
+    while not server.started and thread.is_alive():  # the socket refuses until then
+        time.sleep(0.01)
     try:
         yield f"http://127.0.0.1:{sockets[0].getsockname()[1]}", app
     finally:
