@@ -4,14 +4,13 @@ The environments are fresh, hold the package as it is distributed with the extra
 tests run from a copy. ``earlier_releases.toml`` names the releases. With arguments, only those adapters are tested.
 """
 
-import shutil
 import sys
 import tempfile
 import tomllib
 import venv
 from pathlib import Path
 
-from package_test import CONSTRAINTS, ROOT, run
+from package_test import CONSTRAINTS, ROOT, copied, run
 
 PINS = Path(__file__).with_suffix(".toml")
 TOOLS = ("hypothesis", "pytest", "pytest-timeout")
@@ -26,13 +25,7 @@ def main() -> None:
         work = Path(name)
         run(sys.executable, "-m", "pip", "wheel", "-qq", "--no-deps", "--no-build-isolation", "--wheel-dir", work, ROOT)
         (wheel,) = work.glob("*.whl")
-        copy = work / "copy"
-        copy.mkdir()
-        for file in COPIED:
-            if (ROOT / file).is_dir():
-                shutil.copytree(ROOT / file, copy / file, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy2(ROOT / file, copy / file)
+        copied(COPIED, work / "copy")
         for adapter in sys.argv[1:] or pins:
             test(adapter, pins[adapter], wheel, work)
 

