@@ -116,6 +116,52 @@ class AsyncStream(AbstractAsyncContextManager["AsyncStream"]):
         await self.finish()
 
 
+class _ToBeOpened:
+    """A session that is being opened: await it, or enter it with ``async with``, which also closes it."""
+
+    def __init__(self, opening: Callable[[], Coroutine[Any, Any, "AsyncSession"]]) -> None:
+        self._opening = opening
+        self._session: AsyncSession | None = None
+
+    def __await__(self) -> Generator[Any, Any, "AsyncSession"]:
+        return self._opening().__await__()
+
+    async def __aenter__(self) -> "AsyncSession":
+        self._session = await self
+        return self._session
+
+    async def __aexit__(self, *_error: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+
+def _opening(
+    method: Callable[Concatenate[Any, _Given], Session],
+) -> Callable[Concatenate[Any, _Given], _ToBeOpened]:
+    """Return the method that opens an asynchronous session where that of the ``_twin`` opens a session."""
+
+    @functools.wraps(method)
+    def open_session(self: Any, /, *positional: _Given.args, **named: _Given.kwargs) -> _ToBeOpened:  # noqa: ANN401 (either class)
+        return _ToBeOpened(lambda: self._open(functools.partial(method, self._twin, *positional, **named)))
+
+    return open_session
+
+
+async def _opened(queue: CallQueue, opening: Callable[[], Session]) -> Session:
+    """Open a session in a thread; one that nobody waits for any more is closed."""
+    future = queue.submit(opening)
+    try:
+        return await asyncio.wrap_future(future)
+    except asyncio.CancelledError:
+        future.add_done_callback(functools.partial(_close_unclaimed, queue))
+        raise
+
+
+def _close_unclaimed(queue: CallQueue, opened: Future[Session]) -> None:
+    if not opened.cancelled() and opened.exception() is None:
+        queue.submit(opened.result().close)
+
+
 class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     """A handle on one conversation, as ``Session`` is, for programs with an event loop; ``AsyncEngine.session`` opens one.
 
@@ -261,6 +307,10 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
         """
         return AsyncStream(self._twin.stream(at=at, key=key), self._calls)
 
+    async def _open(self, opening: Callable[[], Session]) -> "AsyncSession":
+        return AsyncSession(await _opened(self._calls, opening), self._calls, self._tool_calls, self._waits)
+
+    draft = _opening(Session.draft)
     append = _awaited(Session.append)
     extend = _awaited(Session.extend)
     refresh = _awaited(Session.refresh)
@@ -329,37 +379,6 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     remove_page = _awaited(Session.remove_page)
     add_segment = _awaited(Session.add_segment)
     segments = _awaited(Session.segments)
-
-
-class _ToBeOpened:
-    """A session that is being opened: await it, or enter it with ``async with``, which also closes it."""
-
-    def __init__(self, opening: Callable[[], Coroutine[Any, Any, AsyncSession]]) -> None:
-        self._opening = opening
-        self._session: AsyncSession | None = None
-
-    def __await__(self) -> Generator[Any, Any, AsyncSession]:
-        return self._opening().__await__()
-
-    async def __aenter__(self) -> AsyncSession:
-        self._session = await self
-        return self._session
-
-    async def __aexit__(self, *_error: object) -> None:
-        if self._session is not None:
-            await self._session.close()
-
-
-def _opening(
-    method: Callable[Concatenate[Engine, _Given], Session],
-) -> Callable[Concatenate["AsyncEngine", _Given], _ToBeOpened]:
-    """Return the method that opens an asynchronous session where an engine's opens a session."""
-
-    @functools.wraps(method)
-    def open_session(self: "AsyncEngine", /, *positional: _Given.args, **named: _Given.kwargs) -> _ToBeOpened:
-        return _ToBeOpened(lambda: self._open(functools.partial(method, self._twin, *positional, **named)))
-
-    return open_session
 
 
 class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
@@ -467,17 +486,7 @@ class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
         return CallQueue(self._threads)
 
     async def _open(self, opening: Callable[[], Session]) -> AsyncSession:
-        future = CallQueue(self._threads).submit(opening)
-        try:
-            session = await asyncio.wrap_future(future)
-        except asyncio.CancelledError:
-            future.add_done_callback(self._close_unclaimed)
-            raise
+        session = await _opened(CallQueue(self._threads), opening)
         with self._lock:
             calls = self._queues.setdefault(session._core.key, CallQueue(self._threads))  # noqa: SLF001 (its twin)
         return AsyncSession(session, calls, CallQueue(self._tool_threads), self._waits)
-
-    def _close_unclaimed(self, opened: Future[Session]) -> None:
-        """Close the session that nobody waits for any more."""
-        if not opened.cancelled() and opened.exception() is None:
-            CallQueue(self._threads).submit(opened.result().close)

@@ -12,7 +12,7 @@ from memci.engine.session import Session
 
 TWINS: list[tuple[type[Any], type[Any]]] = [(Engine, AsyncEngine), (Session, AsyncSession)]
 ENTERING = {"__enter__": "__aenter__", "__exit__": "__aexit__"}
-NOT_AWAITED = {"config", "durability", "from_config", "session", "fork", "id", "slots", "toolbox", "lease", "stream"}
+NOT_AWAITED = {"config", "durability", "from_config", "session", "fork", "id", "slots", "toolbox", "lease", "stream", "draft"}
 """What cannot block, makes an engine, or can be entered as well as awaited."""
 
 
