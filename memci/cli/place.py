@@ -4,8 +4,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -15,13 +14,11 @@ from typer import Argument, Option
 
 import memci
 from memci.archive.stores.contract import Store
-from memci.archive.stores.memory import MemoryStore
 from memci.archive.stores.url import open_store, shown_url
 from memci.cli.exit_code import ExitCode, refuse
 from memci.cli.output import Answer
 from memci.engine.history.state import USER
 from memci.engine.settings.encryption import Encryption
-from memci.engine.upkeep.copying import copy_session
 from memci.errors import shown
 
 _LISTED_SESSIONS = 10
@@ -103,19 +100,6 @@ class Place:
         """Open a session that ``known`` finds; without *write* nothing is written: no event, no file, no directory."""
         session_id, config = self.known()
         with self.engine(config, write=write) as engine, engine.session(session_id) as session:
-            yield session
-
-    @contextmanager
-    def copied(self) -> Iterator[memci.Session]:
-        """Open a copy in memory of a session that ``known`` finds: what is done to it is written nowhere. O(history)."""
-        session_id, config = self.known()
-        memory = MemoryStore()
-        with closing(self.stored()) as source:
-            copy_session(source, memory, session_id, now=datetime.now(UTC).isoformat(), tenant=self.tenant)
-        with (
-            memci.Engine(memory, attrs.evolve(config, encryption=Encryption()), self.tenant) as engine,
-            engine.session(session_id) as session,
-        ):
             yield session
 
 

@@ -67,9 +67,9 @@ def serve(  # noqa: PLR0913 (the options of a command)
 
     def engines() -> tuple[memci.AsyncEngine, memci.Engine]:
         stored = open_store(store, settings.durability)  # one for both, as memory: has all in itself
-        made = memci.AsyncEngine(stored, settings, tenant, on_conflict="retry")
+        made = memci.AsyncEngine(stored, settings, tenant, on_conflict="retry", keep_settings=config is None)
         address = f"[{host}]" if ":" in host else host
         output.note(f"memci serves {shown_url(store)} at http://{address}:{listening.getsockname()[1]}")
-        return made, memci.Engine(stored, settings, tenant, read_only=True)
+        return made, memci.Engine(stored, settings, tenant, read_only=True, keep_settings=config is None)
 
     serving.serve(engines, listening, rules)

@@ -112,6 +112,8 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
         pool: Lends the connections to a database, such as the ``psycopg_pool.ConnectionPool`` that the host has; its store is
             ``postgresql://``, with options of memci's own where there are any.
         read_only: Nothing is written, no file made or mended; for looking at a store that another process uses.
+        keep_settings: A session goes on with the settings in force there, and those given here are for new ones; for tools
+            beside the application whose sessions they are.
         clock: Tells the time, in UTC.
     """
 
@@ -127,6 +129,7 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
         on_conflict: OnConflict | None = None,
         pool: "HostPool | None" = None,
         read_only: bool = False,
+        keep_settings: bool = False,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self._config = config if isinstance(config, Config) else Config.from_mapping(config or {})
@@ -148,6 +151,7 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
         self._store = self._config.encryption.around(stored)
         self._tenant = check_identifier(tenant, "tenant")
         self._read_only = read_only
+        self._given = None if keep_settings else self._config  # for a session for which nobody says more
         summarizer, self._planner = self._named(summarizer, planner)
         self._pool: SummaryPool | None = None
         if summarizer is not None and not read_only:
@@ -206,7 +210,7 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
         ``InvalidIdError`` where the id is not text, is empty, or UTF-8 cannot encode it; ``CorruptError`` where what is stored of
         it is damaged, which does not affect others.
         """
-        key, given = self._key(session_id, tenant), self._config if config is None else self._config.for_session(config)
+        key, given = self._key(session_id, tenant), self._given if config is None else self._config.for_session(config)
         self._check_open()
         session = self._handle(key, given)
         if config is not None and given != session._core.given:  # noqa: SLF001 (the handle is the engine's)

@@ -94,6 +94,15 @@ def read_journal(session: Session) -> Journal:
     return told
 
 
+def happened(session: Session, after: int) -> list[str]:
+    """Return in words what happened after an event, but for what was said. O(events since)."""
+    told = Journal()
+    for event in session.events(after=after):
+        if event.kind != "appended":
+            _take_in(told, event)
+    return [mark.words for mark in told.marks]
+
+
 def _appended(event: SessionEvent) -> Appended:
     fields = {name: event.data[name] for name in ("page", "position", "at", "turn", "tokens")}
     return Appended(seq=event.seq, value=event.data["message"], **fields)

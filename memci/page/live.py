@@ -6,6 +6,7 @@ from typing import Any
 from memci.engine.session import Session
 from memci.engine.settings.presets import PRESETS
 from memci.errors import ArgumentError
+from memci.page.acting import would_change
 from memci.page.assets import MODULES, asset, filled
 from memci.page.band import Band, read_band
 from memci.page.document import MOST_COMPARED, overview
@@ -45,10 +46,10 @@ class LivePage:
     def __init__(self) -> None:
         self._read: tuple[int, Journal, Band] | None = None
 
-    def answer(self, session: Session, name: str, query: Mapping[str, str]) -> Any:  # noqa: ANN401 (a JSON value)
+    def answer(self, session: Session, name: str, query: Mapping[str, str]) -> Any:  # noqa: ANN401, PLR0911 (a JSON value, of each view)
         """Return what a view asks for of the session, which may be another handle each time.
 
-        They are ``overview``, ``tree``, ``presets``, ``search``, ``window`` and ``page``.
+        They are ``overview``, ``tree``, ``presets``, ``search``, ``window``, ``page``, and ``preview`` of an action.
 
         ``ArgumentError`` for another name, or where a part of the query is missing or none; pages and events that there are
         not are errors as in the session.
@@ -68,7 +69,9 @@ class LivePage:
                 return window_value(session, _number(query, "seq"), _number(query, "before") if "before" in query else None)
             case "page":
                 return page_detail(session, self._journal(session)[0], _asked(query, "index"))
-        raise ArgumentError(argument="name", value=name, wanted="overview, tree, presets, search, window or page")
+            case "preview":
+                return would_change(session, _asked(query, "action"), query.get("of", ""))
+        raise ArgumentError(argument="name", value=name, wanted="overview, tree, presets, search, window, page or preview")
 
     def _journal(self, session: Session) -> tuple[Journal, Band]:
         if self._read is None or self._read[0] != session.seq:

@@ -23,9 +23,9 @@ SECONDS = 60.0
 
 
 @contextmanager
-def running(rules: Rules) -> Iterator[tuple[str, Any]]:
-    """Serve a store in memory on a port, in a thread, and yield where, and the application."""
-    app = made("memory:", rules, CONFIG)
+def running(rules: Rules, store: str = "memory:", config: dict[str, Any] | None = None) -> Iterator[tuple[str, Any]]:
+    """Serve a store on a port, in a thread, and yield where, and the application."""
+    app = made(store, rules, config or CONFIG)
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, ws="none", timeout_graceful_shutdown=1))
     sockets = [server.config.bind_socket()]
     thread = threading.Thread(target=server.run, args=[sockets])

@@ -34,6 +34,12 @@ def test_views_of_a_session_are_resources(api: TestClient) -> None:
     problem(api.get("/v1/sessions/chat/page/page", params={"index": "usr-99"}), 404)
     problem(api.get("/v1/sessions/chat/page/else"), 422)
     problem(api.get("/v1/sessions/none/page/overview"), 404)
+    preview = "/v1/sessions/chat/page/preview"
+    assert {"words", "before", "after", "reasons"} == set(value(api.get(preview, params={"action": "fold", "of": "all"})))
+    problem(api.get(preview, params={"action": "fold", "of": "tiny"}), 422)
+    problem(api.get(preview, params={"action": "recall", "of": "usr-99"}), 404)
+    problem(api.get(preview), 422)
+    assert seen["seq"] + 2 == value(api.get("/v1/sessions/chat"))["seq"]
     assert "none" not in api.get("/v1/sessions").text
 
 
@@ -57,6 +63,39 @@ def test_views_are_for_whom_the_session_is(tmp_path: Path) -> None:
 def looked_at(page: "Page", problems: list[str]) -> None:
     page.on("console", lambda message: problems.append(message.text))
     page.on("pageerror", lambda error: problems.append(str(error)))
+
+
+def change_by_hand(page: "Page") -> None:
+    """Fold, keep a page, make a checkpoint, undo, and go back to it: each is shown before, and one is left as it is."""
+
+    def do(name: str, told: str) -> None:
+        page.get_by_role("button", name=name, exact=True).click()
+        page.get_by_role("dialog").get_by_text(told).first.wait_for()
+        with page.expect_event("load"):  # it is read again then
+            page.get_by_role("button", name="Do it").click()
+        page.locator(".tabs [aria-selected=true]").wait_for()
+
+    page.get_by_role("tab", name="Change").click()
+    page.get_by_label("Label").fill("before <b>all</b>")
+    do("Make a checkpoint…", "Both windows are the same.")
+    page.get_by_role("row", name="before <b>all</b>").wait_for()
+    page.get_by_label("How far").select_option("all complete pages")
+    page.get_by_role("button", name="Fold…", exact=True).click()
+    page.get_by_role("dialog").get_by_text("fold of usr-1..3").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Undo the last fold…").click()
+    page.get_by_role("dialog").get_by_text("This cannot be done: there is no fold to undo").wait_for()
+    page.get_by_role("button", name="Leave it as it is").click()
+    page.get_by_label("How far").select_option("all complete pages")
+    do("Fold…", "fold of usr-1..3")
+    page.get_by_role("tab", name="Pages").click()
+    page.locator(".row").first.click()
+    do("Pin it: usr-1", "usr-1 is pinned")
+    do("Recall it: usr-1", "recall of usr-1")
+    page.get_by_role("button", name="Let it fade: usr-1").wait_for()
+    page.get_by_role("tab", name="Change").click()
+    do("Go back to it: before <b>all</b>", "checkpoint cp-1 was restored")
+    page.get_by_role("row", name="recovery").wait_for()
 
 
 @pytest.mark.timeout(300)
@@ -87,5 +126,6 @@ def test_a_browser_goes_from_the_list_to_a_session_and_sees_what_happens(tmp_pat
         post(url, "chat%201/messages", {"messages": [user("winds"), assistant("They blow.")]}, **authorization)
         page.get_by_role("button", name="Show it").click()
         page.locator("#about").get_by_text("4 turns").wait_for()
+        change_by_hand(page)
     assert ["This server wants a token:"] == asked
     assert [] == [each for each in problems if "401" not in each and "favicon" not in each and "404" not in each]

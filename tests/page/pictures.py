@@ -4,8 +4,10 @@ import tempfile
 from pathlib import Path
 
 import memci
+from memci.http.guard import Rules
 from memci.page.document import document
 from memci.quality.replay import read_conversation
+from tests.http.test_notices import running
 from tests.page.browser import launched
 from tests.page.sessions import EXAMPLES
 
@@ -15,8 +17,9 @@ PICTURES = {
     "page.png": ("#view=window&call=58", False),
     "page-dark.png": ("#view=compare&call=58", True),
     "page-pages.png": ("#view=pages&call=64", False),
+    "page-change.png": ("#view=change", False),
 }
-"""By file: the view, and whether it is dark."""
+"""By file: the view, and whether it is dark. What can be changed is shown by a server, the others by a file."""
 
 WIDE, HIGH = 1280, 860
 
@@ -43,20 +46,26 @@ def picture_session(engine: memci.Engine) -> memci.Session:
 
 def main() -> None:
     """Make them."""
-    config = {"budget": {"window": 2_000, "reserve": 0}}
-    with tempfile.TemporaryDirectory() as name, memci.Engine("memory:", config) as engine, launched() as browser:
-        path = Path(name) / "page.html"
-        path.write_text(document(picture_session(engine), presets=[]), encoding="utf-8")
-        for picture, (place, dark) in PICTURES.items():
-            context = browser.new_context(viewport={"width": WIDE, "height": HIGH}, color_scheme="dark" if dark else "light")
-            page = context.new_page()
-            page.goto(f"{path.as_uri()}{place}")
-            if "pages" in place:
-                page.locator(".row").nth(2).click()
-                page.locator(".detail .message").first.wait_for()
-            page.wait_for_timeout(500)  # everything is drawn by then
-            page.screenshot(path=DOCS / picture)
-            context.close()
+    config = {"budget": {"window": 2_000, "reserve": 0}, "durability": "flush"}
+    with tempfile.TemporaryDirectory() as name:
+        path, store = Path(name) / "page.html", f"file:{name}/chats"
+        with memci.Engine(store, config) as engine:
+            path.write_text(document(picture_session(engine), presets=[]), encoding="utf-8")
+        with running(Rules(), store, config) as (url, _), launched() as browser:
+            for picture, (place, dark) in PICTURES.items():
+                context = browser.new_context(viewport={"width": WIDE, "height": HIGH}, color_scheme="dark" if dark else "light")
+                page = context.new_page()
+                page.goto(f"{url}/sessions/support/{place}" if "change" in place else f"{path.as_uri()}{place}")
+                if "pages" in place:
+                    page.locator(".row").nth(2).click()
+                    page.locator(".detail .message").first.wait_for()
+                if "change" in place:
+                    page.get_by_label("How far").select_option("medium")
+                    page.get_by_role("button", name="Fold…", exact=True).click()
+                    page.locator("dialog .parts").wait_for()
+                page.wait_for_timeout(500)  # everything is drawn by then
+                page.screenshot(path=DOCS / picture)
+                context.close()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Commands that change what a session's window holds, and where its pages are listed: each can be tried on a copy first."""
+"""Commands that change what a session's window holds, and where its pages are listed: each can be tried on a draft first."""
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Annotated, Any, TypeAlias
 
 import attrs
@@ -13,9 +14,7 @@ from memci.cli.output import Answer, Table, count
 from memci.cli.place import IndexArgument, Place, command, page_argument
 from memci.engine.core.monitor import Fold
 
-DryRunOption: TypeAlias = Annotated[
-    bool, Option("--dry-run", help="Only show what comes of it, on a copy in memory of the whole session; nothing is written.")
-]
+DryRunOption: TypeAlias = Annotated[bool, Option("--dry-run", help="Only show what would come of it; nothing is written.")]
 """Of each command here."""
 
 
@@ -165,7 +164,7 @@ def _edited(
 
     What was done is *step*, or the steps that *edit* returns.
     """
-    with place.copied() if dry_run else place.opened(write=True) as session:
+    with place.opened(write=not dry_run) as opened, opened.draft() if dry_run else nullcontext(opened) as session:
         seq, before = session.seq, _sizes(session)
         done = edit(session)
         after, changed = _sizes(session), session.seq != seq

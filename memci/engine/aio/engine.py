@@ -408,6 +408,7 @@ class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
         on_conflict: OnConflict | None = None,
         pool: "HostPool | None" = None,
         read_only: bool = False,
+        keep_settings: bool = False,
         clock: Callable[[], datetime] = utc_now,
         threads: int = 8,
     ) -> None:
@@ -423,6 +424,7 @@ class AsyncEngine(AbstractAsyncContextManager["AsyncEngine"]):
             on_conflict=on_conflict,
             pool=pool,
             read_only=read_only,
+            keep_settings=keep_settings,
             clock=clock,
         )
         self._threads = Threads(threads)

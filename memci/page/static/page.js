@@ -1,5 +1,6 @@
 // The page: one band over all calls, and views of the call that is chosen.
 
+import { changeView } from "./acting.js";
 import { callAt, makeBand } from "./band.js";
 import { compareView } from "./compare.js";
 import { costView, saved } from "./cost.js";
@@ -9,12 +10,12 @@ import { searchView } from "./search.js";
 import { counted, fill, make, number, share, visible } from "./text.js";
 import { windowView } from "./windows.js";
 
-const VIEWS = ["window", "compare", "pages", "search", "cost"];
 const byId = (id) => document.getElementById(id);
 
 /** Draw the page of what a source knows. */
 export function start(source) {
   const { facts } = source;
+  const names = ["window", "compare", "pages", "search", "cost", ...(source.act ? ["change"] : [])];
   const { calls, marks, misses } = facts;
   const last = calls.seq.length - 1;
   let { call, view } = asked();
@@ -31,13 +32,15 @@ export function start(source) {
     pages: pagesView(byId("view-pages"), source, { went: (seq) => go(callAt(calls, seq)) }),
     search: searchView(byId("view-search"), source, { opened }),
     cost: costView(byId("view-cost"), source),
+    ...(source.act ? { change: changeView(byId("view-change"), source) } : {}),
   };
+  byId("tab-change").hidden = !source.act;
 
   /** Return the call and the view that the address of the page names. */
   function asked() {
     const named = new URLSearchParams(location.hash.slice(1));
     const number_ = Math.round(Number(named.get("call"))) || last + 1;
-    return { call: Math.min(last, Math.max(0, number_ - 1)), view: VIEWS.includes(named.get("view")) ? named.get("view") : "window" };
+    return { call: Math.min(last, Math.max(0, number_ - 1)), view: names.includes(named.get("view")) ? named.get("view") : "window" };
   }
 
   function go(wanted) {
@@ -55,7 +58,7 @@ export function start(source) {
 
   function turn(wanted) {
     view = wanted;
-    for (const name of VIEWS) {
+    for (const name of names) {
       const tab = byId(`tab-${name}`);
       tab.setAttribute("aria-selected", String(name === view));
       tab.tabIndex = name === view ? 0 : -1;
@@ -123,13 +126,13 @@ export function start(source) {
   byId("call-after").addEventListener("click", () => go(call + 1));
   byId("mark-before").addEventListener("click", () => jump(-1));
   byId("mark-after").addEventListener("click", () => jump(1));
-  VIEWS.forEach((name, place) => {
+  names.forEach((name, place) => {
     byId(`tab-${name}`).addEventListener("click", () => turn(name));
     byId(`tab-${name}`).addEventListener("keydown", (event) => {
-      const steps = { ArrowRight: 1, ArrowLeft: -1, Home: -place, End: VIEWS.length - 1 - place };
+      const steps = { ArrowRight: 1, ArrowLeft: -1, Home: -place, End: names.length - 1 - place };
       if (event.key in steps) {
         event.preventDefault();
-        const next = VIEWS[(place + steps[event.key] + VIEWS.length) % VIEWS.length];
+        const next = names[(place + steps[event.key] + names.length) % names.length];
         turn(next);
         byId(`tab-${next}`).focus();
       }
@@ -152,11 +155,18 @@ export function start(source) {
   head();
   slider.value = call;
   tell();
+  const chosen = new URLSearchParams(location.hash.slice(1)).get("page");
   turn(view);
+  if (chosen) views.pages.open(chosen);
   requestAnimationFrame(() => setTimeout(() => performance.mark("first-view")));
   return {
     /** Return whether the window as it was when the page was read is shown, and nothing else. */
     isNow: () => call === last && view === "window",
+    /** Read the page again, in the same view, as it is then. */
+    again() {
+      history.replaceState(null, "", `#view=${view}&page=${encodeURIComponent(views.pages.chosen())}`);
+      location.reload();
+    },
     /** Read the page again, and show the window as it is then. */
     renew() {
       history.replaceState(null, "", "#");

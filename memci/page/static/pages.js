@@ -1,5 +1,6 @@
 // Pages as a timeline and as a tree, coloured by state, and all that is known of the one that is chosen.
 
+import { pageActions } from "./acting.js";
 import { virtualList } from "./list.js";
 import { body, clipped } from "./messages.js";
 import { colour, STATES, swatch } from "./parts.js";
@@ -177,6 +178,7 @@ export function pagesView(view, source, { went }) {
     return [
       make("h3", {}, swatch("state", pages.state[place]), make("span", { text: found.index }), make("span", { class: "title", dir: "auto", text: pages.title[place] })),
       make("p", { class: "quiet", text: size + revision }),
+      ...pageActions(source, found.index, pages.state[place], pages.held[place]),
       make("h4", { text: "Why it is where it is" }),
       make("ul", {}, ...found.reasons.map((reason) => make("li", { dir: "auto", text: reason }))),
       make("h4", { text: "In the contents page" }),
@@ -198,6 +200,7 @@ export function pagesView(view, source, { went }) {
 
   return {
     open: choose,
+    chosen: () => wanted,
     show: () => {
       paint();
       timeline.redraw(shown.length, timeline.place());

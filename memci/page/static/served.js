@@ -8,6 +8,16 @@ const QUICK_MS = 1000; // a page that is read as fast as that is read again by i
 const session = location.pathname.replace(/sessions\/([^/]+)\/$/, "v1/sessions/$1");
 const view = (name, query) => ask(`${session}/page/${name}`, query);
 
+const post = (path, body = {}) => ask(`${session}/${path}`, {}, body);
+const CARRIED_OUT = {
+  fold: (of) => post("fold", of === "all" ? { pages: "all" } : { to: of || null }),
+  fold_page: (of) => post("fold", { pages: [of] }),
+  undo: () => post("undo"),
+  recall: (of) => post("recall", { index: of }),
+  checkpoint: (of) => post("checkpoints", { label: of }),
+  restore_checkpoint: (of) => post(`checkpoints/${encodeURIComponent(of)}/restore`),
+};
+
 const began = performance.now();
 const facts = await view("overview");
 const isQuick = performance.now() - began < QUICK_MS;
@@ -21,6 +31,12 @@ const page = start({
   async page(index) {
     const found = await view("page", { index });
     return { ...found, entries: found.entries.map(([seq, at, tokens, message]) => ({ seq, at, tokens, message })) };
+  },
+  act: {
+    preview: (action, of) => view("preview", { action, of }),
+    carryOut: (action, of) => (action in CARRIED_OUT ? CARRIED_OUT[action](of) : post(`pages/${encodeURIComponent(of)}/${action}`)),
+    checkpoints: () => ask(`${session}/checkpoints`),
+    done: () => page.again(),
   },
 });
 

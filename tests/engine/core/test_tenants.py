@@ -182,3 +182,19 @@ def test_what_the_engine_does_leaves_settings_in_force(tmp_path: Path) -> None:
         assert 2 == len(engine.search("question2"))
         with engine.session("chat", config=claude) as session:
             assert 1 == kinds(session).count("configured")
+
+
+def test_a_tool_beside_an_application_keeps_its_settings(tmp_path: Path) -> None:
+    """With ``keep_settings`` a session goes on with those in force there; a new one has the engine's, and others can be named."""
+    claude = {"format": "anthropic", **SMALL}
+    with Engine(FileStore(tmp_path)) as engine, engine.session("chat", config=claude) as session:
+        talk(session, 3)
+    with Engine(FileStore(tmp_path), {"budget": {"window": 5_000}}, keep_settings=True) as engine:
+        with engine.session("chat") as session:
+            session.fold("all")
+            assert ("anthropic", 2_000, 1) == (session.config.format, session.window().budget, kinds(session).count("configured"))
+        with engine.session("new") as session:
+            talk(session, 1)
+            assert 5_000 == session.config.budget.window
+        with engine.session("chat", config={**claude, "budget": {"window": 3_000, "reserve": 0}}) as session:
+            assert 3_000 == session.window().budget
