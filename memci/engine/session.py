@@ -22,7 +22,7 @@ from memci.engine.core.core import Core
 from memci.engine.core.monitor import Appended, Fold, WindowMade
 from memci.engine.erasure.erasing import Receipt, erase
 from memci.engine.history.state import SLOTS
-from memci.engine.hosting.drafting import draft_of
+from memci.engine.hosting.drafting import open_draft
 from memci.engine.hosting.session import HostedSession, OnConflict
 from memci.engine.reading import pages
 from memci.engine.settings.config import Config
@@ -91,21 +91,8 @@ class Session(HostedSession, SharingSession, AbstractContextManager["Session"]):
         and by an engine that only reads; what was done is in memory, and gone once it is closed. It hears of nobody, and nobody
         of it. Close it as any handle. ``erase`` raises ``PermissionDeniedError``.
         """
-        drafts: dict[SessionKey, Core] = {}  # with those of other sessions that it comes to
-
-        def opened(key: SessionKey) -> Session:
-            if key not in drafts:
-                with self._sibling(key) as handle:
-                    drafts[key] = draft_of(handle._core)  # noqa: SLF001 (as a session is made)
-            return Session(drafts[key], lambda _handle, _draft: None, lambda _draft: None, opened)
-
-        def close(_handle: Session, _draft: Core) -> None:
-            for each in drafts.values():
-                each.store.close()
-
         with self._open() as core:
-            drafts[core.key] = draft_of(core)
-            return Session(drafts[core.key], close, lambda _draft: None, opened)
+            return open_draft(Session, core, self._sibling)
 
     @property
     def id(self) -> str:
