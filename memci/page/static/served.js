@@ -34,6 +34,7 @@ function happened() {
 
 const notices = await request(`${session}/notices`, {}, "text/event-stream");
 if (notices.ok) {
+  if ((await ask(`${session}/events`, { after: facts.seq, limit: 1 })).length) happened(); // before anything could be heard
   const reader = notices.body.pipeThrough(new TextDecoderStream()).getReader();
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
     if (/^event: (Appended|Fold|Recall|Fade|Eviction|Restored)/m.test(part.value)) happened();
