@@ -5,7 +5,7 @@ from typing import Any
 
 from memci.engine.session import Session
 from memci.errors import ArgumentError
-from memci.page.journal import happened
+from memci.page.journal import read_journal
 from memci.page.window import window_value
 
 
@@ -51,7 +51,7 @@ def would_change(session: Session, action: str, of: str) -> dict[str, Any]:
     with session.draft() as draft:
         ACTIONS[action](draft, of)
         return {
-            "words": happened(draft, before),
+            "words": [mark.words for mark in read_journal(draft, before).marks],
             "before": window_value(session, before),
             "after": window_value(draft, draft.seq),
             "reasons": list(draft.explain(of).reasons) if action in OF_PAGES else [],

@@ -1,12 +1,15 @@
 """The windows of a conversation, call by call: tokens by part, what a cache had of each, and what the calls cost."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import attrs
 
-from memci.engine.hosting.past import PastWindow, past_windows
+from memci.engine.hosting.past import Past, PastWindow
 from memci.engine.session import Session
+from memci.engine.settings.config import Config
 from memci.messages.formats import format as formats
 from memci.messages.tokens.counter import get_counter
 from memci.page.journal import Journal
@@ -15,6 +18,7 @@ from memci.page.window import shared
 from memci.quality.played import Calls
 from memci.quality.prompt_meter import PromptMeter
 
+_COLUMNS = ("seq", "turn", "answer", "tokens", "budget", "cached", "whole")
 _MISSED_SHARE = 0.1  # of the prompt before, that a call does not begin with: from then on it is told as a miss
 
 
@@ -27,19 +31,71 @@ class SeenWindow:
     cached: int
 
 
-@attrs.define(eq=False)
 class Band:
-    """All calls of a conversation, a column for each figure; *windows* are those that were asked for."""
+    """All calls of a conversation, a column for each figure, and the window now; *windows* are those that were asked for."""
 
-    columns: dict[str, list[Any]] = attrs.field(factory=dict)
-    parts: dict[str, list[int]] = attrs.field(factory=dict)
-    misses: list[list[Any]] = attrs.field(factory=list)  # the number of a call, and why it began otherwise
-    ways: dict[str, Calls] = attrs.field(factory=dict)
-    windows: list[SeenWindow] = attrs.field(factory=list)
+    def __init__(self, config: Config, journal: Journal) -> None:
+        self.columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+        self.parts: dict[str, list[int]] = {}
+        self.misses: list[list[Any]] = []  # the number of a call, and why it began otherwise
+        self.windows: list[SeenWindow] = []
+        self.journal, self.counter = journal, config.counter
+        counter = get_counter(config.counter)
+        self._past, self._sent = Past(), Calls()
+        self._meter = PromptMeter(counter, formats.get(config.format), config.budget.tokens)
+        self._spending = Spending(journal.course, self._meter, counter.margin)
+        self._former: PastWindow | None = None  # of the last call
+        self._length = 0  # of its prompt
+
+    @property
+    def ways(self) -> dict[str, Calls]:
+        """What the calls sent, and would have in the simpler ways, by name; the window now is no call, and counts in none."""
+        return {"memci": self._sent, "whole": self._spending.whole, "sliding": self._spending.sliding}
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return the columns as a JSON value; parts that no window has are left out."""
-        return {**self.columns, "parts": {name: tokens for name, tokens in self.parts.items() if any(tokens)}}
+        """Return the columns as a JSON value of its own; parts that no window has are left out."""
+        parts = {name: [*tokens] for name, tokens in self.parts.items() if any(tokens)}
+        return {**{name: [*values] for name, values in self.columns.items()}, "parts": parts}
+
+    def read(
+        self,
+        session: Session,
+        wanted: Collection[int] = (),
+        advance: Callable[[int, int], None] = lambda _done, _all: None,
+    ) -> None:
+        """Make the windows again that the journal has more of, in order, and measure them; keep those with a *wanted* number.
+
+        The last one is made each time. O(events since the last time, and what each window shows).
+        """
+        calls, first = self.journal.calls, max(len(self.columns["seq"]) - 1, 0)
+        last, sourced = len(calls) - 1, {calls[number] for number in wanted}
+        for values in (*self.columns.values(), *self.parts.values()):
+            del values[first:]
+        self.misses = [miss for miss in self.misses if miss[0] < first]
+        self.windows = [seen for seen in self.windows if seen.number < first]
+        for number, past in enumerate(self._past.windows(session._open, calls[first:], sourced), start=first):  # noqa: SLF001 (of one walk)
+            if number in wanted:
+                cached = shared(self._former, past) if self._former is not None else 0
+                self.windows.append(SeenWindow(number=number, past=past, cached=cached))
+            self._measure(number, past, is_sent=number < last)
+            advance(number + 1, last + 1)
+
+    def _measure(self, number: int, past: PastWindow, *, is_sent: bool) -> None:
+        """Add a row for a window; one that was not sent is not what the next is compared with."""
+        window, journal = past.window, self.journal
+        seq, system = window.seq, [] if window.system is None else [{"role": "system", "content": window.system}]
+        whole = self._spending.call(seq, window.budget, is_sent=is_sent)
+        prompt = (self._meter if is_sent else copy(self._meter)).call([*system, *window.messages], window.tokens)
+        cached = round(prompt.prefix / prompt.length * window.tokens) if prompt.length else 0
+        row = (seq, journal.turns.get(seq, 0), journal.answers.get(seq, ""), window.tokens, window.budget, cached, whole)
+        for name, value in zip(_COLUMNS, row, strict=True):
+            self.columns[name].append(value)
+        _add_parts(self.parts, window.breakdown, number)
+        if number and prompt.prefix < (1 - _MISSED_SHARE) * self._length:
+            self.misses.append([number, _why(journal, journal.calls[number - 1], seq)])
+        if is_sent:
+            self._sent += Calls(1, window.tokens, prompt.length, prompt.prefix)
+            self._former, self._length = past, prompt.length
 
 
 def read_band(
@@ -48,38 +104,9 @@ def read_band(
     wanted: Collection[int] = (),
     advance: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Band:
-    """Make the windows of all calls again, one after the other, and measure them; keep those with a *wanted* number.
-
-    The last one is the window now, which is no call: it counts in no sum. O(events, and what each window shows).
-    """
-    config, band, former = session.config, Band(), None
-    counter = get_counter(config.counter)
-    meter = PromptMeter(counter, formats.get(config.format), config.budget.tokens)
-    spending, last = Spending(journal, meter, counter.margin), len(journal.calls) - 1
-    names = ("seq", "turn", "answer", "tokens", "budget", "cached", "whole")
-    columns: dict[str, list[Any]] = {name: [] for name in names}
-    before, whole_before, sent = 0, (spending.whole, spending.sliding), Calls()
-    for number, past in enumerate(past_windows(session._open, journal.calls)):  # noqa: SLF001 (the windows of one walk)
-        window, seq = past.window, past.window.seq
-        system = [] if window.system is None else [{"role": "system", "content": window.system}]
-        prompt = meter.call([*system, *window.messages], window.tokens)
-        share = prompt.prefix / prompt.length if prompt.length else 0.0
-        whole_before = spending.whole, spending.sliding
-        whole = spending.call(seq, window.budget)
-        row = (seq, journal.turns.get(seq, 0), journal.answers.get(seq, ""), window.tokens, window.budget)
-        for name, value in zip(names, (*row, round(share * window.tokens), whole), strict=True):
-            columns[name].append(value)
-        _add_parts(band.parts, window.breakdown, number)
-        if number and prompt.prefix < (1 - _MISSED_SHARE) * before:
-            band.misses.append([number, _why(journal, journal.calls[number - 1], seq)])
-        if number in wanted:
-            band.windows.append(SeenWindow(number=number, past=past, cached=shared(former, past) if former is not None else 0))
-        if number < last:
-            sent += Calls(1, window.tokens, prompt.length, prompt.prefix)
-        before, former = prompt.length, past
-        advance(number + 1, last + 1)
-    whole_sums, sliding_sums = whole_before
-    band.columns, band.ways = columns, {"memci": sent, "whole": whole_sums, "sliding": sliding_sums}
+    """Return the windows of all calls that a journal tells of; see ``Band.read``."""
+    band = Band(session.config, journal)
+    band.read(session, wanted, advance)
     return band
 
 
@@ -92,8 +119,9 @@ def _add_parts(parts: dict[str, list[int]], breakdown: Mapping[str, int], number
 
 
 def _why(journal: Journal, after: int, until: int) -> str:
-    """Return what happened between two calls. O(marks)."""
-    words = [mark.words for mark in journal.marks if after < mark.seq <= until]
+    """Return what happened between two calls. O(that)."""
+    first, end = (bisect_right(journal.marks, seq, key=lambda mark: mark.seq) for seq in (after, until))
+    words = [mark.words for mark in journal.marks[first:end]]
     return "; ".join(words) or "something before the end of the prompt changed"
 
 

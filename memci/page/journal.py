@@ -1,4 +1,4 @@
-"""What the journal of a session tells, read once: what was said, when the model was called, and what happened to pages."""
+"""What the journal of a session tells: what was said, when the model was called, and what happened to pages."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -10,6 +10,7 @@ from memci.engine.history.state import SYSTEM
 from memci.engine.reading.journal import SessionEvent
 from memci.engine.session import Session
 from memci.messages.formats import format as formats
+from memci.messages.formats.format import Format
 from memci.messages.parts import text_of
 
 _LINE_CHARACTERS = 120  # of what a page is called that has no title yet
@@ -56,56 +57,67 @@ class Change:
 
 @attrs.define(eq=False)
 class Journal:
-    """What the journal tells. *calls* are the events after which windows were sent, the last one is now."""
+    """What the journal tells, up to an event. *calls* are the events after which windows were sent, the last one is now."""
 
+    wire: Format
+    last: SessionEvent | None = None  # that was read
     said: dict[int, Appended] = attrs.field(factory=dict)  # by seq
     calls: list[int] = attrs.field(factory=list)
     answers: dict[int, str] = attrs.field(factory=dict)  # by call: the page that its answer joined
     turns: dict[int, int] = attrs.field(factory=dict)  # by call: the turn
     marks: list[Mark] = attrs.field(factory=list)
-    changes: list[Change] = attrs.field(factory=list)
+    course: list[Appended | Change] = attrs.field(factory=list)  # what makes the conversation, oldest first
     histories: dict[str, list[tuple[int, str]]] = attrs.field(factory=dict)  # by page: what happened to it, with seqs
     lines: dict[str, str] = attrs.field(factory=dict)  # by page: how what was said in it begins
+    _seen: int = 0  # the last event that changes a window
+    _in_answer: bool = False
+    _turn: int = 0
+
+    def since(self, session: Session) -> list[SessionEvent] | None:
+        """Return what happened in a session since; ``None`` where what was read is not what its journal holds. O(those)."""
+        if self.last is None:
+            return None
+        last, *events = session.events(after=self.last.seq - 1) if session.seq >= self.last.seq else (None,)
+        return events if last == self.last and all(event.kind != "erased" for event in events) else None
+
+    def read(self, events: Iterable[SessionEvent]) -> None:
+        """Read what happened next. O(events); it holds all messages at once."""
+        if self.calls:  # the last one was then
+            self.turns.pop(self.calls.pop())
+        for event in events:
+            if event.kind == "appended":
+                self._appended(event)
+            else:
+                _take_in(self, event)
+            self._seen = self._seen if event.kind in _UNSEEN else event.seq
+            self.last = event
+        if self._seen:
+            self.calls.append(self._seen)
+        self.turns[self._seen] = self._turn
+
+    def _appended(self, event: SessionEvent) -> None:
+        fields = {name: event.data[name] for name in ("page", "position", "at", "turn", "tokens")}
+        message = Appended(seq=event.seq, value=event.data["message"], **fields)
+        facts = self.wire.facts(dict(message.value))
+        goes_on, self._in_answer = self._in_answer, facts.partial
+        if facts.role == "assistant" and not (facts.partial and goes_on) and self._seen:
+            self.calls.append(self._seen)
+            self.answers[self._seen], self.turns[self._seen] = message.page, self._turn
+        self.said[event.seq], self._turn = message, message.turn
+        self.course.append(message)
+        if message.page not in self.lines and (line := " ".join(text_of(dict(message.value)).split())):
+            self.lines[message.page] = line if len(line) <= _LINE_CHARACTERS else f"{line[:_LINE_CHARACTERS]}…"
 
     def _tell(self, event: SessionEvent, words: str, pages: Iterable[str]) -> None:
         for page in pages:
             self.histories.setdefault(page, []).append((event.seq, words))
 
 
-def read_journal(session: Session) -> Journal:
-    """Read the journal of a session. O(events); it holds all messages at once."""
-    told, wire, seen, in_answer, turn = Journal(), formats.get(session.config.format), 0, False, 0
-    for event in session.events():
-        if event.kind == "appended":
-            message = _appended(event)
-            facts = wire.facts(dict(message.value))
-            goes_on, in_answer = in_answer, facts.partial
-            if facts.role == "assistant" and not (facts.partial and goes_on):
-                told.calls.append(seen)
-                told.answers[seen], told.turns[seen] = message.page, turn
-            told.said[event.seq], turn = message, message.turn
-            if message.page not in told.lines and (line := " ".join(text_of(dict(message.value)).split())):
-                told.lines[message.page] = line if len(line) <= _LINE_CHARACTERS else f"{line[:_LINE_CHARACTERS]}…"
-        else:
-            _take_in(told, event)
-        seen = seen if event.kind in _UNSEEN else event.seq
-    told.calls = sorted({*told.calls, seen} - {0})
-    told.turns[seen] = turn
-    return told
-
-
-def happened(session: Session, after: int) -> list[str]:
-    """Return in words what happened after an event, but for what was said. O(events since)."""
-    told = Journal()
-    for event in session.events(after=after):
-        if event.kind != "appended":
-            _take_in(told, event)
-    return [mark.words for mark in told.marks]
-
-
-def _appended(event: SessionEvent) -> Appended:
-    fields = {name: event.data[name] for name in ("page", "position", "at", "turn", "tokens")}
-    return Appended(seq=event.seq, value=event.data["message"], **fields)
+def read_journal(session: Session, after: int = 0) -> Journal:
+    """Read the journal of a session, from its beginning or what is *after* an event. O(events); it holds all messages at once."""
+    journal = Journal(formats.get(session.config.format))
+    journal.read(session.events(after=after))
+    return journal
 
 
 def _take_in(told: Journal, event: SessionEvent) -> None:
@@ -113,11 +125,11 @@ def _take_in(told: Journal, event: SessionEvent) -> None:
     data = event.data
     match event.kind:
         case "rewound":
-            told.changes.append(Change(seq=event.seq, page=data["page"], position=data["position"]))
+            told.course.append(Change(seq=event.seq, page=data["page"], position=data["position"]))
         case "checkpoint_restored":
-            told.changes.append(Change(seq=event.seq, target=data["target"]))
+            told.course.append(Change(seq=event.seq, target=data["target"]))
         case "system_set":
-            told.changes.append(Change(seq=event.seq, system=[page["message"] for page in data["pages"]]))
+            told.course.append(Change(seq=event.seq, system=[page["message"] for page in data["pages"]]))
         case "folded":
             _folded(told, event)
             return

@@ -10,7 +10,7 @@ from memci.page.acting import would_change
 from memci.page.assets import MODULES, asset, filled
 from memci.page.band import Band, read_band
 from memci.page.document import MOST_COMPARED, overview
-from memci.page.journal import Journal, read_journal
+from memci.page.journal import read_journal
 from memci.page.pages import page_detail, page_tree
 from memci.page.presets import compared
 from memci.page.searching import searched
@@ -41,10 +41,13 @@ def list_file(name: str) -> tuple[str, str] | None:
 
 
 class LivePage:
-    """The page of a session, whose journal is read again when something was written since. One thread at a time."""
+    """The page of a session: what was read and measured of it is kept, and what was written since comes to it.
+
+    One thread at a time.
+    """
 
     def __init__(self) -> None:
-        self._read: tuple[int, Journal, Band] | None = None
+        self._kept: Band | None = None
 
     def answer(self, session: Session, name: str, query: Mapping[str, str]) -> Any:  # noqa: ANN401, PLR0911 (a JSON value, of each view)
         """Return what a view asks for of the session, which may be another handle each time.
@@ -56,28 +59,34 @@ class LivePage:
         """
         match name:
             case "overview":
-                journal, band = self._journal(session)
-                return {**overview(session, journal, band), "kept": list(range(len(journal.calls)))}
+                band = self._band(session)
+                return {**overview(session, band.journal, band), "kept": list(range(len(band.journal.calls)))}
             case "tree":
                 return page_tree(session)
             case "presets":
-                short = len(self._journal(session)[0].said) <= MOST_COMPARED
+                short = len(self._band(session).journal.said) <= MOST_COMPARED
                 return compared(session, tuple(PRESETS), lambda _done, _total: None) if short else None
             case "search":
                 return searched(session, _asked(query, "query")).to_mapping()
             case "window":
                 return window_value(session, _number(query, "seq"), _number(query, "before") if "before" in query else None)
             case "page":
-                return page_detail(session, self._journal(session)[0], _asked(query, "index"))
+                return page_detail(session, self._band(session).journal, _asked(query, "index"))
             case "preview":
                 return would_change(session, _asked(query, "action"), query.get("of", ""))
         raise ArgumentError(argument="name", value=name, wanted="overview, tree, presets, search, window, page or preview")
 
-    def _journal(self, session: Session) -> tuple[Journal, Band]:
-        if self._read is None or self._read[0] != session.seq:
-            journal = read_journal(session)
-            self._read = session.seq, journal, read_band(session, journal)
-        return self._read[1:]
+    def _band(self, session: Session) -> Band:
+        """Return the calls up to now. O(events since the last time), and O(history) at first and after an erasure."""
+        band, self._kept = self._kept, None  # what fails half-way is not gone on with
+        events = None if band is None else band.journal.since(session)
+        if band is None or events is None or band.counter != session.config.counter:
+            band = read_band(session, read_journal(session))
+        elif events:
+            band.journal.read(events)
+            band.read(session)
+        self._kept = band
+        return band
 
 
 def _asked(query: Mapping[str, str], name: str) -> str:

@@ -69,7 +69,7 @@ def page_detail(
         "facts": explained.facts,
         "in_contents": explained.in_contents,
         "line": _line(session.contents.entries if items is None else items, index),
-        "history": journal.histories.get(index, []),
+        "history": [*journal.histories.get(index, ())],
         "entries": entries,
     }
 

@@ -21,7 +21,7 @@ class Sums:
 
     def __add__(self, other: Self) -> Self:
         """Return the sums of both."""
-        return type(self)(*map(add, attrs.astuple(self), attrs.astuple(other)))
+        return type(self)(*map(add, attrs.astuple(self, recurse=False), attrs.astuple(other, recurse=False)))
 
     @classmethod
     def of(cls, several: Iterable[Self]) -> Self:

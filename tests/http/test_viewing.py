@@ -15,7 +15,7 @@ from tests.http.test_notices import post, running
 from tests.page.browser import launched
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Dialog, Page
+    from playwright.sync_api import Dialog, Page, Route
 
 
 def test_views_of_a_session_are_resources(api: TestClient) -> None:
@@ -101,7 +101,7 @@ def change_by_hand(page: "Page") -> None:
 
 @pytest.mark.timeout(300)
 def test_a_browser_goes_from_the_list_to_a_session_and_sees_what_happens(tmp_path: Path) -> None:
-    """It asks for a token once, opens a session, and shows what is said in it from then on."""
+    """It asks for a token once, opens a session, and shows what is said in it from then on, by itself until that was slow."""
     path = tmp_path / "tokens.yaml"
     token = new_token(path, "default", Scope.WRITE)
     authorization = {"Authorization": f"Bearer {token}"}
@@ -110,6 +110,11 @@ def test_a_browser_goes_from_the_list_to_a_session_and_sees_what_happens(tmp_pat
     def answer(dialog: "Dialog") -> None:
         asked.append(dialog.message)
         dialog.accept(token)
+
+    def between(route: "Route") -> None:
+        """Say something after the page was read, and before it hears of anything."""
+        post(url, "chat%201/messages", {"messages": [user("clouds"), assistant("They pass.")]}, **authorization)
+        route.continue_()
 
     with running(Rules(tokens=Tokens(path))) as (url, _), launched() as browser:
         for text in ("harbours", "<img src=x onerror=alert(1)>"):
@@ -128,5 +133,12 @@ def test_a_browser_goes_from_the_list_to_a_session_and_sees_what_happens(tmp_pat
         page.get_by_role("button", name="Show it").click()
         page.locator("#about").get_by_text("4 turns").wait_for()
         change_by_hand(page)
+        page.add_init_script("let time = 0; performance.now = () => (time += 2000);")  # everything takes two seconds
+        page.route("**/notices*", between, times=1)
+        page.goto(f"{url}/")
+        page.get_by_role("link", name="chat 1").click()
+        page.locator("#about").get_by_text("5 turns").wait_for()
+        post(url, "chat%201/messages", {"messages": [user("rain"), assistant("It falls.")]}, **authorization)
+        page.get_by_role("button", name="Show it").wait_for()
     assert ["This server wants a token:"] == asked
     assert [] == [each for each in problems if not re.search("401|404|409|favicon", each)]

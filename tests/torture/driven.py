@@ -17,6 +17,7 @@ from memci.engine.session import Session
 from memci.engine.settings.config import Config
 from memci.errors import BudgetError, ConflictError
 from memci.messages.tokens.message_tokens import count_message
+from memci.page.live import LivePage
 from tests.engine.conversation_model import Model
 from tests.engine.wires import ANTHROPIC, WIRES, Value, Wire, assert_valid
 from tests.torture.window_count import said, window_tokens
@@ -60,6 +61,7 @@ class Driven:
         self.checkpoints: dict[str, Model] = {}
         self.windows: list[Window] = []
         self.stubs: set[str] = set()
+        self.live = LivePage()
         self.earlier: set[int] = set()  # what was a stub before the window at hand, in one that nobody looked at
         self.pictures: dict[str, int] = {}
         self.numbers = 0
@@ -136,6 +138,7 @@ class Driven:
             self.look_again(self.chance.choice(self.windows))
         if step % 20 == 0:
             assert () == self.session.verify().problems
+            assert LivePage().answer(self.session, "overview", {}) == self.live.answer(self.session, "overview", {})
 
     def look_at_messages(self) -> None:
         stored = list(self.session.messages())

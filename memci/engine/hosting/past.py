@@ -1,6 +1,6 @@
 """Windows of the past, one after the other, and what each of their messages is."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TypeAlias
 
@@ -30,7 +30,10 @@ class Source:
 
 @attrs.frozen(kw_only=True)
 class PastWindow:
-    """A window as it was, with a source for each of its messages; where one was made of several, that of the first."""
+    """A window as it was, with a source for each of its messages; where one was made of several, that of the first.
+
+    There are no sources where none were asked for.
+    """
 
     window: Window
     raws: Sequence[bytes] = attrs.field(repr=False)  # its messages, as they are sent
@@ -42,30 +45,41 @@ def past_windows(opened: Open, seqs: Sequence[int]) -> Iterator[PastWindow]:
 
     The session is locked while some records are read, and not while their windows are made. ``ConfigError`` for no event.
     """
-    if not seqs:
-        return
-    with opened() as core:
+    return Past().windows(opened, seqs, seqs)
+
+
+class Past:
+    """Goes through the windows of a session, and later on from the last one that it made. It is for one thread at once."""
+
+    def __init__(self) -> None:
+        self._state: State | None = None  # after the event of that window
+        self._view: View | None = None
+
+    def windows(self, opened: Open, seqs: Sequence[int], sourced: Collection[int]) -> Iterator[PastWindow]:
+        """Yield windows as ``past_windows`` does, those after *sourced* events with their sources. O(events since the last)."""
+        if not seqs:
+            return
+        with opened() as core:
+            for seq in seqs:
+                check_event(core, seq)
+            state = self._state = self._state or core.state_at(seqs[0])
         for seq in seqs:
-            check_event(core, seq)
-        state, view = core.state_at(seqs[0]), None
-    for seq in seqs:
-        while state.seq < seq:
-            with opened() as core:
-                records = list(core.store.journal.read(state.seq, min(seq, state.seq + _BATCH)))
-            for record in records:
-                event = from_record(record)
-                view = view if isinstance(event, AT_THE_END) else None
-                apply(state, event, record.seq)
-        if view is None or not view.goes_on(state, state.settled):
-            view = View(state, state.settled)
-        check_renderer(state)
-        layout = view.layout(state.settled)
-        window = rendered(state, layout, planner.next_budget(state, state.config), seq)
-        raws = window._raws  # noqa: SLF001 (bytes of the window, as its to_json joins them)
-        sources = _sources(state, view)
-        if state.wire.assemble is not None:
-            sources = _assembled(view, sources, raws, apart=window.system is not None)
-        yield PastWindow(window=window, raws=raws, sources=sources)
+            while state.seq < seq:
+                with opened() as core:
+                    records = list(core.store.journal.read(state.seq, min(seq, state.seq + _BATCH)))
+                for record in records:
+                    event = from_record(record)
+                    self._view = self._view if isinstance(event, AT_THE_END) else None
+                    apply(state, event, record.seq)
+            if self._view is None or not self._view.goes_on(state, state.settled):
+                self._view = View(state, state.settled)
+            check_renderer(state)
+            window = rendered(state, self._view.layout(state.settled), planner.next_budget(state, state.config), seq)
+            raws = window._raws  # noqa: SLF001 (bytes of the window, as its to_json joins them)
+            sources = _sources(state, self._view) if seq in sourced else []
+            if sources and state.wire.assemble is not None:
+                sources = _assembled(self._view, sources, raws, apart=window.system is not None)
+            yield PastWindow(window=window, raws=raws, sources=sources)
 
 
 def _sources(state: State, view: View) -> list[Source]:
