@@ -24,7 +24,7 @@ def test_the_package_that_is_missing_is_named(
     """Where a framework is missing, or another package of that name is there, the error says which extra to install."""
     for name in [each for each in sys.modules if each.split(".")[0] == package or each.startswith(f"memci.adapters.{adapter}")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, package, found)  # type: ignore[arg-type]  # None stands for one that is not there
+    monkeypatch.setitem(sys.modules, package, found)  # None stands for one that is not there
     with pytest.raises(ImportError) as raised:
         importlib.import_module(f"memci.adapters.{adapter}")
     assert [f"memci.adapters needs more here: install memci with its extra {extra}"] == raised.value.__notes__

@@ -261,6 +261,7 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
         """
         return AsyncStream(self._twin.stream(at=at, key=key), self._calls)
 
+    begin = _awaited(Session.begin)
     append = _awaited(Session.append)
     extend = _awaited(Session.extend)
     refresh = _awaited(Session.refresh)

@@ -116,13 +116,17 @@ class Core:
         self.given, self.counter = given, counter
         self._choose(self.state.chosen, self.state.config)
 
-    def choose(self, given: Mapping[str, object]) -> None:
-        """Put what the session chooses in force over the settings of the engine; ``ConfigError`` where that cannot be."""
+    def choose(self, given: Mapping[str, object], also: Sequence[Event] = ()) -> None:
+        """Put what the session chooses in force over the settings of the engine, and commit with it what happens *also*.
+
+        ``ConfigError`` where that cannot be.
+        """
         try:
             self._choose(
                 choice(self.state.chosen, given, self.given.models), None if "preset" in given else self.state.config, given
             )
-            self.configure()
+            if events := [*self.configuration(), *also]:
+                self.commit_alone(events)
         finally:
             self._follow_choice()
 

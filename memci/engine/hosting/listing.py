@@ -13,8 +13,8 @@ from memci.archive.stores.contract import Journal, Record
 from memci.chapters.dates import utc_text
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import logger
-from memci.engine.history.events import SessionDescribed, as_value, from_record
-from memci.errors import ArgumentError, InvalidMessageError, StoreError
+from memci.engine.history.events import Event, SessionDescribed, as_value, from_record
+from memci.errors import ArgumentError, ConflictError, InvalidMessageError, StoreError, shown
 from memci.messages import codec
 
 MOST_BYTES = 16_384  # of what is said of a session, as JSON
@@ -84,8 +84,26 @@ class TenantReceipt:
     at: str
 
 
+def begin(core: Core, values: Mapping[str, Any], given: Mapping[str, object]) -> None:
+    """Begin a session with what is said of it and settings of its own, in one commit, before anybody else does."""
+    core.refresh()
+    try:
+        if core.state.seq:
+            raise core.conflict()
+        core.choose(given, described(core, values))
+    except ConflictError as error:
+        message = f"session {shown(core.session_id)} is there already"
+        raise ConflictError(message, expected=0, head=error.head) from None
+
+
 def describe(core: Core, values: Mapping[str, Any]) -> None:
     """Say something of a session itself; a value that is ``None`` takes away what was said."""
+    if events := described(core, values):
+        core.commit(events)
+
+
+def described(core: Core, values: Mapping[str, Any]) -> list[Event]:
+    """Return the event that says something of a session itself; none where that was said already."""
     try:
         given: Any = codec.checked_copy(dict(values))
     except InvalidMessageError as error:
@@ -97,8 +115,7 @@ def describe(core: Core, values: Mapping[str, Any]) -> None:
     after = {name: value for name, value in {**core.state.described, **changed}.items() if value is not None}
     if len(codec.encode(after)) > MOST_BYTES:
         raise ArgumentError(argument="values", value=len(after), wanted=f"at most {MOST_BYTES:,} bytes as JSON in all")
-    if changed:
-        core.commit([SessionDescribed(values=changed, at=core.now())])
+    return [SessionDescribed(values=changed, at=core.now())] if changed else []
 
 
 def last_record(journal: Journal) -> tuple[int | None, str]:
