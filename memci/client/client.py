@@ -109,6 +109,7 @@ class Client(AbstractContextManager["Client"]):
     create = _sent(ServerRequests.create)
     delete = _sent(ServerRequests.delete)
     search = _sent(ServerRequests.search)
+    stats = _sent(ServerRequests.stats)
 
 
 class RemoteSession:
@@ -138,6 +139,7 @@ class RemoteSession:
     window = _sent(SessionRequests.window)
     render = _sent(SessionRequests.render)
     status = _sent(SessionRequests.status)
+    stats = _sent(SessionRequests.stats)
     pages = _sent(SessionRequests.pages)
     page = _sent(SessionRequests.page)
     explain = _sent(SessionRequests.explain)
@@ -212,6 +214,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     create = _awaited(ServerRequests.create)
     delete = _awaited(ServerRequests.delete)
     search = _awaited(ServerRequests.search)
+    stats = _awaited(ServerRequests.stats)
 
 
 class AsyncRemoteSession:
@@ -237,6 +240,7 @@ class AsyncRemoteSession:
     window = _awaited(SessionRequests.window)
     render = _awaited(SessionRequests.render)
     status = _awaited(SessionRequests.status)
+    stats = _awaited(SessionRequests.stats)
     pages = _awaited(SessionRequests.pages)
     page = _awaited(SessionRequests.page)
     explain = _awaited(SessionRequests.explain)

@@ -24,7 +24,7 @@ from memci.client.exchange import Asked, path_of
 from memci.engine.core.monitor import Fold
 from memci.engine.erasure.erasing import Receipt
 from memci.engine.hosting.listing import DeletionReceipt
-from memci.engine.hosting.status import Status
+from memci.engine.hosting.status import Stats, Status
 from memci.engine.hosting.transcript import Said
 from memci.engine.reading.explain import Explanation
 from memci.engine.reading.journal import SessionEvent
@@ -83,6 +83,10 @@ class ServerRequests:
         """Find pages in all sessions, or in those named, best first."""
         body = {"query": query, "sessions": _several(sessions), "limit": limit}
         return Asked(method="POST", path=path_of("search"), answer=list[Hit], body=_given(body))
+
+    def stats(self, sessions: Collection[str]) -> Asked[list[Stats]]:
+        """Return some sessions in figures, 100 at most; those that are not there are left out."""
+        return Asked(method="GET", path=path_of("stats"), answer=list[Stats], query={"session": _several(sessions)})
 
 
 @attrs.frozen
@@ -144,6 +148,10 @@ class SessionRequests:
     def status(self) -> Asked[Status]:
         """Return how the session stands."""
         return self._get(Status, "status")
+
+    def stats(self) -> Asked[Stats]:
+        """Return the session in figures: what was said and sent so far, what that cost, its window's zone."""
+        return self._get(Stats, "stats")
 
     def pages(
         self, state: PageState | str | None = None, *, start: int | None = None, limit: int | None = None

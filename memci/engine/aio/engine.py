@@ -297,6 +297,7 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     configure = _awaited(Session.configure)
     set_system = _awaited(Session.set_system)
     status = _awaited(Session.status)
+    stats = _awaited(Session.stats)
     recap = _awaited(Session.recap)
     handoff = _awaited(Session.handoff)
     promote = _awaited(Session.promote)

@@ -62,8 +62,11 @@ def report_usage(core: Core, usage: object, tokens: int | None) -> Calibration:
     elif scale > ratio:
         why = "an exact counter counts no less" if scale == 1.0 else "one report alone makes windows no larger"
         reason = f"{reason}; {why}"
-    core.commit([UsageReported(prompt_tokens=tokens, counted_tokens=counted, scale=scale, ratio=ratio)])
     cached = None if usage is None else cached_tokens(usage)
+    told = UsageReported(
+        prompt_tokens=tokens, counted_tokens=counted, scale=scale, ratio=ratio, cached_tokens=min(cached or 0, tokens)
+    )
+    core.commit([told])
     cache = None if cached is None else caching.report(core, cached, tokens)
     if cache is not None and cache.missed:
         core.monitor.report(CacheMiss(report=cache))

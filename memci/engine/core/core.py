@@ -77,7 +77,6 @@ class Core:
     prepared: Prepared = attrs.field(factory=Prepared)  # what folds take of pages in view
     used_at: float = 0.0  # when the last command began, by the monotonic clock
     handles: int = 0
-    last_counted: int = 0  # tokens of the last window by the counter, before the scale; 0 before the first
     lost: bool = False  # the store failed: the session must be loaded again
     closed: bool = False
     view: View | None = None  # what the last window showed, while nothing but messages came in since
@@ -100,6 +99,11 @@ class Core:
     def session_id(self) -> str:
         """The id within the tenant."""
         return self.key.session_id
+
+    @property
+    def last_counted(self) -> int:
+        """Tokens of the last window of this process by the counter, before the scale; 0 before the first."""
+        return self.prepared.counted
 
     def __attrs_post_init__(self) -> None:
         """Work out the settings."""

@@ -369,6 +369,7 @@ class UsageReported(Kind, kind="usage"):
     counted_tokens: int
     scale: float  # what counts are multiplied by from then on
     ratio: float | None = None  # what this report alone would make it; None in older journals, where it did
+    cached_tokens: int = 0  # of the prompt, as far as the provider tells of its cache
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

@@ -7,7 +7,7 @@ from fastapi import Body, Query
 from memci.chapters.page import Entry
 from memci.client.answer import Stored
 from memci.engine.commands.window import Window
-from memci.engine.hosting.status import Status
+from memci.engine.hosting.status import Stats, Status
 from memci.engine.hosting.transcript import Said
 from memci.http.asked import Key, NewSession, ReadSession, WrittenSession
 from memci.http.resources.sessions import Limit
@@ -57,6 +57,12 @@ async def window(
 ) -> Window:
     """Make the window that the next call sends; pages fold where it would not fit."""
     return await session.window(budget, tools, extra=extra)
+
+
+@router.get("/stats")
+async def stats(session: ReadSession) -> Stats:
+    """Tell a session in figures: what was said and sent so far, what that cost, its window's zone."""
+    return await session.stats()
 
 
 @router.get("/status")
