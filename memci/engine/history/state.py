@@ -267,7 +267,8 @@ class State:
         tokens += shown.tokens + self.instruction_tokens + self.working.message_tokens if shown.head is not None else 0
         tokens += self.opening.tokens if self.opening is not None else 0
         tokens += self.slots.tokens if self.slots is not None else 0
-        tokens += sum(each.tokens for each in (*recalled.attachments.values(), *recalled.quotes.values()))
+        tokens += sum(each.tokens for each in recalled.attachments.values())
+        tokens += sum(each.tokens for each in recalled.quotes.values())
         return min(ceil(tokens * (self.scale if settled.scale is None else settled.scale)), settled.budget)
 
     def open_seqs(self) -> set[int]:
