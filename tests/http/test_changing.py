@@ -175,6 +175,7 @@ def test_settings_of_a_session_are_chosen(api: TestClient) -> None:
     assert chosen == {**before, "active": {**before["active"], "max_pages": 3, "min_pages": 1}}
     for text in TEXTS[2:]:
         say(api, "chat", text)
-    assert value(api.get(f"{CHAT}/pages", params={"state": "archived"}))["pages"]
+    left = [each["index"] for each in value(api.get(f"{CHAT}/pages"))["pages"] if each["state"] in ("active", "open")]
+    assert ["usr-6", "usr-7", "usr-8"][-len(left) :] == left
     problem(api.patch(f"{CHAT}/config", json={"store": "memory:"}), 422)
     problem(api.patch(f"{CHAT}/config", json={"preset": 7}), 422)
