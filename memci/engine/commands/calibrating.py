@@ -45,7 +45,7 @@ def report_usage(core: Core, usage: object, tokens: int | None) -> Calibration:
     elif type(tokens) is not int or not 0 < tokens <= MOST_TOKENS:
         message = f"{shown(tokens)} is not a number of tokens above 0, or too large"
         raise ConfigError(message, path="prompt_tokens")
-    state, counted = core.state, core.last_counted
+    state, counted = core.state, core.prepared.counted
     if not counted:
         reason = "no window was asked for since the session was opened here: report the usage of a call right after it"
         return Calibration(accepted=False, scale=state.scale, reason=reason)

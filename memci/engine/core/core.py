@@ -100,11 +100,6 @@ class Core:
         """The id within the tenant."""
         return self.key.session_id
 
-    @property
-    def last_counted(self) -> int:
-        """Tokens of the last window of this process by the counter, before the scale; 0 before the first."""
-        return self.prepared.counted
-
     def __attrs_post_init__(self) -> None:
         """Work out the settings."""
         self._choose({})
@@ -121,10 +116,7 @@ class Core:
         self._choose(self.state.chosen, self.state.config)
 
     def choose(self, given: Mapping[str, object], also: Sequence[Event] = ()) -> None:
-        """Put what the session chooses in force over the settings of the engine, and commit with it what happens *also*.
-
-        ``ConfigError`` where that cannot be.
-        """
+        """Put what the session chooses over the engine's settings in force, and *also* events; ``ConfigError`` for others."""
         try:
             self._choose(
                 choice(self.state.chosen, given, self.given.models), None if "preset" in given else self.state.config, given

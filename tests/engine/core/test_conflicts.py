@@ -71,7 +71,7 @@ COMMANDS: dict[str, Callable[[Session], object]] = {
     "restore_checkpoint": lambda session: session.restore_checkpoint("cp-1"),
     "set_system": lambda session: session.set_system([system("be long")]),
     "begin_page": lambda session: session.begin_page("named"),
-    "report_usage": lambda session: session.report_usage(prompt_tokens=session._core.last_counted),
+    "report_usage": lambda session: session.report_usage(prompt_tokens=session._core.prepared.counted),
     "erase": lambda session: session.erase(2),
     "recall_page": lambda session: session.handle_tool_call(call("recall_page", '{"index": "usr-2"}')),
     "close_topic as a tool": lambda session: session.handle_tool_call(call("close_topic", '{"title": "it"}')),
