@@ -106,6 +106,9 @@ def test_a_browser_goes_from_the_list_to_a_session_and_sees_what_happens(tmp_pat
     with running(Rules(tokens=Tokens(path))) as (url, _), launched() as browser:
         for text in ("harbours", "<img src=x onerror=alert(1)>"):
             post(url, "chat%201/messages", {"messages": [user(text), assistant("It is so.")]}, **authorization)
+        chat = f"{url}/v1/sessions/chat%201"
+        tokens = httpx2.post(f"{chat}/window", headers=authorization).json()["tokens"]
+        post(url, "chat%201/usage", {"prompt_tokens": tokens}, **authorization)
         page = browser.new_page()
         looked_at(page, problems)
         page.on("dialog", answer)
@@ -113,9 +116,9 @@ def test_a_browser_goes_from_the_list_to_a_session_and_sees_what_happens(tmp_pat
         row = page.get_by_role("row", name="chat 1")
         row.get_by_text("green").wait_for()
         cells = row.get_by_role("cell").all_inner_texts()
-        figures = httpx2.get(f"{url}/v1/sessions/chat%201/stats", headers=authorization).json()
+        figures = httpx2.get(f"{chat}/stats", headers=authorization).json()
         shown = f"green, {100 * figures['tokens'] / figures['budget']:.1f} %"
-        assert [str(figures["said_tokens"]), "0", "", shown] == cells[-4:]
+        assert [str(figures["said_tokens"]), "0", str(figures["cost"]), shown] == cells[-4:]
         page.get_by_role("link", name="chat 1").click()
         page.locator("#view-window .message").first.wait_for()
         page.locator("#about").get_by_text("2 turns").wait_for()
