@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from memci.engine.history.state import Mount
     from memci.engine.hosting.listing import DeletionReceipt, SessionFacts, TenantReceipt
     from memci.engine.hosting.recap import Recap
-    from memci.engine.hosting.status import Status
+    from memci.engine.hosting.status import Stats, Status
     from memci.engine.hosting.streaming import Stream
     from memci.engine.hosting.syncing import Synced
     from memci.engine.hosting.transcript import Said, Variant
@@ -146,6 +146,7 @@ __all__ = [
     "Session",
     "SessionClosedError",
     "SessionFacts",
+    "Stats",
     "Status",
     "StoreError",
     "Stream",
@@ -188,7 +189,7 @@ _MODULES = {
     "memci.engine.history.state": ("Mount",),
     "memci.engine.hosting.listing": ("DeletionReceipt", "SessionFacts", "TenantReceipt"),
     "memci.engine.hosting.recap": ("Recap",),
-    "memci.engine.hosting.status": ("Status",),
+    "memci.engine.hosting.status": ("Stats", "Status"),
     "memci.engine.hosting.streaming": ("Stream",),
     "memci.engine.hosting.syncing": ("Synced",),
     "memci.engine.hosting.transcript": ("Said", "Variant"),

@@ -6,11 +6,13 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from agent_framework import ChatContext, ChatMiddleware, ChatResponse, Content, FunctionTool
-from agent_framework import Message as Said
-
+from memci.adapters.extra import brought_by
 from memci.adapters.following import Message, answered, calibrate, check_format, matched, offered, taken_over
 from memci.engine.session import Session
+
+with brought_by("agent-framework"):
+    from agent_framework import ChatContext, ChatMiddleware, ChatResponse, Content, FunctionTool
+    from agent_framework import Message as Said
 
 
 class MemciMiddleware(ChatMiddleware):

@@ -5,14 +5,16 @@ import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
-from anthropic import APIRequest, APIResponse, AsyncAPIResponse, AsyncCallNext, CallNext, Middleware
-from anthropic.lib.tools import BetaAsyncBuiltinFunctionTool, BetaBuiltinFunctionTool
-
+from memci.adapters.extra import brought_by
 from memci.adapters.following import Message, answered, calibrate, check_format, offered, taken_over
 from memci.engine.session import Session
 from memci.errors import ConfigError
 from memci.messages.codec import dumped
 from memci.messages.streaming import assembler, piece
+
+with brought_by("anthropic"):
+    from anthropic import APIRequest, APIResponse, AsyncAPIResponse, AsyncCallNext, CallNext, Middleware
+    from anthropic.lib.tools import BetaAsyncBuiltinFunctionTool, BetaBuiltinFunctionTool
 
 _PATH = "/v1/messages"
 

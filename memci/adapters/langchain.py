@@ -7,20 +7,22 @@ from hashlib import sha256
 from itertools import dropwhile, takewhile
 from typing import Any
 
-from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, ToolMessage
-from langchain_core.messages.utils import convert_to_messages, convert_to_openai_messages
-from langchain_core.utils.function_calling import convert_to_openai_tool
-from langgraph.config import get_config
-from langgraph.prebuilt.tool_node import ToolCallRequest
-from langgraph.runtime import Runtime
-from langgraph.types import Command
-
+from memci.adapters.extra import brought_by
 from memci.adapters.following import Message, answered, calibrate, check_format, is_system, matched, offered, taken_over
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import ConfigError
 from memci.messages.parts import text_of
+
+with brought_by("langchain"):
+    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+    from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, ToolMessage
+    from langchain_core.messages.utils import convert_to_messages, convert_to_openai_messages
+    from langchain_core.utils.function_calling import convert_to_openai_tool
+    from langgraph.config import get_config
+    from langgraph.prebuilt.tool_node import ToolCallRequest
+    from langgraph.runtime import Runtime
+    from langgraph.types import Command
 
 _Handler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
 _AsyncHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]

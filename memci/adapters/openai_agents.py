@@ -5,7 +5,14 @@ from collections.abc import Awaitable, Callable, Iterator
 from itertools import dropwhile, takewhile
 from typing import Any
 
-try:
+from memci.adapters.extra import brought_by
+from memci.adapters.following import Message, answered, calibrate, check_format, is_system, newer, offered
+from memci.engine.core.known_messages import sent_digest
+from memci.engine.session import Session
+from memci.errors import ConfigError
+from memci.messages.formats.format import get
+
+with brought_by("openai-agents"):
     from agents import (
         Agent,
         AgentOutputSchema,
@@ -24,15 +31,6 @@ try:
     from agents.memory import SessionABC, SessionSettings
     from agents.run_config import CallModelData, ModelInputData
     from agents.tool_context import ToolContext
-except ImportError as error:  # other packages are called agents, too
-    error.add_note("agents is the OpenAI Agents SDK: install memci with its extra openai-agents")
-    raise
-
-from memci.adapters.following import Message, answered, calibrate, check_format, is_system, newer, offered
-from memci.engine.core.known_messages import sent_digest
-from memci.engine.session import Session
-from memci.errors import ConfigError
-from memci.messages.formats.format import get
 
 
 class MemciSession(SessionABC, RunHooks[Any]):

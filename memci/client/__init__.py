@@ -1,5 +1,6 @@
 from memci.client.answer import (
     Auto,
+    Chosen,
     Compacted,
     HandedOver,
     Overview,
@@ -7,6 +8,7 @@ from memci.client.answer import (
     PageRead,
     SessionList,
     Stored,
+    SyncedRead,
     WindowRead,
 )
 from memci.client.client import AsyncClient, AsyncRemoteSession, Client, RemoteSession
@@ -15,6 +17,7 @@ __all__ = [
     "AsyncClient",
     "AsyncRemoteSession",
     "Auto",
+    "Chosen",
     "Client",
     "Compacted",
     "HandedOver",
@@ -24,5 +27,6 @@ __all__ = [
     "RemoteSession",
     "SessionList",
     "Stored",
+    "SyncedRead",
     "WindowRead",
 ]

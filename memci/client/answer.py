@@ -42,6 +42,26 @@ class Stored:
 
 
 @attrs.frozen(kw_only=True)
+class SyncedRead:
+    """What a host's list changed, as ``Synced`` has it: *known* messages were there, the *appended* ones came in.
+
+    *rewound* is the address to before which the session went back, *system* whether the system part was replaced.
+    """
+
+    known: int
+    appended: tuple[Stored, ...]
+    rewound: str | None
+    system: bool
+
+
+@attrs.frozen(kw_only=True)
+class Chosen:
+    """The *address* of the variant that the conversation goes on with."""
+
+    address: str
+
+
+@attrs.frozen(kw_only=True)
 class WindowRead:
     """What a call sends, as ``Window`` has it."""
 

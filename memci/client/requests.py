@@ -10,6 +10,7 @@ from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageS
 from memci.client.answer import (
     Auto,
     AutoZone,
+    Chosen,
     Compacted,
     HandedOver,
     Level,
@@ -18,19 +19,23 @@ from memci.client.answer import (
     PageRead,
     SessionList,
     Stored,
+    SyncedRead,
     WindowRead,
 )
 from memci.client.exchange import Asked, path_of
+from memci.engine.commands.calibrating import Calibration
+from memci.engine.commands.keeping import Bookmark
 from memci.engine.core.monitor import Fold
 from memci.engine.erasure.erasing import Receipt
 from memci.engine.hosting.listing import DeletionReceipt
-from memci.engine.hosting.status import Status
-from memci.engine.hosting.transcript import Said
+from memci.engine.hosting.recap import Recap
+from memci.engine.hosting.status import Stats, Status
+from memci.engine.hosting.transcript import Said, Variant
 from memci.engine.reading.explain import Explanation
 from memci.engine.reading.journal import SessionEvent
 from memci.engine.reading.searching import Hit
 from memci.engine.upkeep.verify import Report
-from memci.messages.codec import MessageLike, as_list
+from memci.messages.codec import MessageLike, as_list, dumped
 
 Time: TypeAlias = datetime | date | str
 
@@ -84,6 +89,15 @@ class ServerRequests:
         body = {"query": query, "sessions": _several(sessions), "limit": limit}
         return Asked(method="POST", path=path_of("search"), answer=list[Hit], body=_given(body))
 
+    def fork(self, session_id: str, new_id: str, at: int | None = None) -> Asked[Overview]:
+        """Make a new session that begins with what another one was after the event *at*, now by default."""
+        path, body = path_of("sessions", session_id, "fork"), _given({"to": new_id, "at": at})
+        return Asked(method="POST", path=path, answer=Overview, body=body)
+
+    def stats(self, sessions: Collection[str]) -> Asked[list[Stats]]:
+        """Return some sessions in figures, 100 at most; those that are not there are left out."""
+        return Asked(method="GET", path=path_of("stats"), answer=list[Stats], query={"session": _several(sessions)})
+
 
 @attrs.frozen
 class SessionRequests:
@@ -121,6 +135,15 @@ class SessionRequests:
         times = None if at is None else [_text(each) for each in at]
         return self._post(list[Stored], "messages", messages=as_list(messages), at=times, key=key)
 
+    def set_system(self, messages: Sequence[MessageLike]) -> Asked[None]:
+        """Replace the system part."""
+        path = path_of("sessions", self.id, "system")
+        return Asked(method="PUT", path=path, answer=None, body={"messages": as_list(messages)})
+
+    def sync(self, messages: Sequence[MessageLike]) -> Asked[SyncedRead]:
+        """Take over the whole list of messages that the host keeps, and return what that changed."""
+        return self._post(SyncedRead, "sync", messages=as_list(messages))
+
     def transcript(self, limit: int | None = None, before: str | None = None) -> Asked[list[Said]]:
         """Return what was said, newest first, on from *before*, the address of the last one."""
         return self._get(list[Said], "transcript", limit=limit, before=before)
@@ -141,9 +164,36 @@ class SessionRequests:
         """Return the window as it was after an event, by default the last; nothing is written."""
         return self._get(WindowRead, "window", at=at)
 
+    def report_usage(self, usage: object = None, *, prompt_tokens: int | None = None) -> Asked[Calibration]:
+        """Calibrate the counter by what the provider counted for the last window, which the same server has to have made."""
+        return self._post(Calibration, "usage", usage=dumped(usage), prompt_tokens=prompt_tokens)
+
+    def slots(self) -> Asked[dict[str, str]]:
+        """Return the texts that stand at the end of windows, by name."""
+        return self._get(dict[str, str], "slots")
+
+    def set_slots(self, slots: Mapping[str, str | None]) -> Asked[dict[str, str]]:
+        """Give slots their texts, take those away whose text is ``None``, and return all of them."""
+        return Asked(method="PATCH", path=path_of("sessions", self.id, "slots"), answer=dict[str, str], body=dict(slots))
+
+    def tools(self, format: str | None = None) -> Asked[list[dict[str, Any]]]:  # noqa: A002 (the key of the settings)
+        """Return the schemas of the tools by which a model brings pages back, in a wire format, by default the session's."""
+        return self._get(list[dict[str, Any]], "tools", format=format)
+
+    def handle_tool_call(self, call: MessageLike) -> Asked[dict[str, Any]]:
+        """Carry out a model's call of one of these tools, of any format, and return the message to append.
+
+        Or one of *id*, *name* and *arguments*, whose message is in the format ``openai``.
+        """
+        return self._post(dict[str, Any], "tools", call=dumped(call))
+
     def status(self) -> Asked[Status]:
         """Return how the session stands."""
         return self._get(Status, "status")
+
+    def stats(self) -> Asked[Stats]:
+        """Return the session in figures: what was said and sent so far, what that cost, its window's zone."""
+        return self._get(Stats, "stats")
 
     def pages(
         self, state: PageState | str | None = None, *, start: int | None = None, limit: int | None = None
@@ -184,6 +234,10 @@ class SessionRequests:
         """Fold pages down to the low mark, ``"all"``, some by index, or down *to* a size."""
         several = pages if pages is None or pages == "all" else [pages] if isinstance(pages, str | int) else [*pages]
         return self._post(Fold, "fold", pages=several, to=to)
+
+    def close_topic(self, title: str) -> Asked[Fold]:
+        """Fold what is complete of a topic under a title."""
+        return self._post(Fold, "topic", title=title)
 
     def undo_fold(self) -> Asked[Fold]:
         """Bring the pages of the last fold back into view."""
@@ -226,6 +280,15 @@ class SessionRequests:
         path, query = path_of("sessions", self.id, "pages", index), _given({"forks": forks})
         return Asked(method="DELETE", path=path, answer=list[Receipt], query=query)
 
+    def config(self) -> Asked[dict[str, Any]]:
+        """Return the settings in force that decide what a window holds."""
+        return self._get(dict[str, Any], "config")
+
+    def configure(self, /, preset: str | None = None, **config: Mapping[str, object]) -> Asked[dict[str, Any]]:
+        """Choose settings for the session, over those of the server, and return what is in force then."""
+        body = {**_given({"preset": preset}), **config}
+        return Asked(method="PATCH", path=path_of("sessions", self.id, "config"), answer=dict[str, Any], body=body)
+
     def auto(self) -> Asked[Auto]:
         """Return whether the session folds by itself before a window would not fit, and when."""
         return self._get(Auto, "auto")
@@ -258,6 +321,34 @@ class SessionRequests:
     def restore_checkpoint(self, checkpoint_id: str) -> Asked[Checkpoint]:
         """Go on from a checkpoint; the answer is one made just before, to take this back."""
         return self._post(Checkpoint, "checkpoints", checkpoint_id, "restore")
+
+    def rewind(self, address: str) -> Asked[None]:
+        """Go on before an entry, such as ``usr-12/3``."""
+        return self._post(None, "rewind", address=address)
+
+    def variants(self, address: str) -> Asked[list[Variant]]:
+        """Return all messages that stand, or stood, at the place of an entry, oldest first."""
+        return self._get(list[Variant], "variants", address=address)
+
+    def choose(self, variant: Variant | int) -> Asked[Chosen]:
+        """Go on with a variant, or the one of that *seq*."""
+        return self._post(Chosen, "choose", seq=variant.seq if isinstance(variant, Variant) else variant)
+
+    def annotate(self, address: str, values: Mapping[str, Any]) -> Asked[None]:
+        """Say something of a message, such as a rating, for ``transcript``; ``None`` takes a value away."""
+        return self._post(None, "annotate", address=address, values=dict(values))
+
+    def bookmark(self, address: str, label: str | None) -> Asked[None]:
+        """Mark an entry with a line of text; ``None`` takes the mark away."""
+        return self._post(None, "bookmark", address=address, label=label)
+
+    def bookmarks(self) -> Asked[list[Bookmark]]:
+        """Return the bookmarks, in the order of their entries."""
+        return self._get(list[Bookmark], "bookmarks")
+
+    def recap(self, max_tokens: int | None = None, *, since: int | None = None) -> Asked[Recap]:
+        """Return where the session stands, for whoever comes back to it."""
+        return self._get(Recap, "recap", max_tokens=max_tokens, since=since)
 
     def events(
         self, kind: str | None = None, after: int | None = None, pages: Collection[str] | None = None, *, limit: int | None = None

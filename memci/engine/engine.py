@@ -28,7 +28,7 @@ from memci.engine.core.worker import Worker
 from memci.engine.erasure.erasing import Receipt, forget_erased
 from memci.engine.erasure.spreading import erase_everywhere
 from memci.engine.hosting.engine import HostedEngine
-from memci.engine.hosting.listing import DeletionReceipt, last_record
+from memci.engine.hosting.listing import DeletionReceipt, Listing, last_record
 from memci.engine.hosting.session import OnConflict
 from memci.engine.session import Session
 from memci.engine.settings.config import EXTRACTIVE, MARKS, Config
@@ -166,6 +166,7 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
         self._worker = Worker(self._next_step)
         self._sessions: set[Session] = set()
         self._watchers: list[Callable[[EngineNotice], None]] = []
+        self._listing = Listing(self._store)
         self._closed = False
 
     def _named(self, summarizer: Summarizer | None, planner: Planner | None) -> tuple[Summarizer | None, Planner | None]:

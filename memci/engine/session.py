@@ -22,6 +22,7 @@ from memci.engine.core.core import Core
 from memci.engine.core.monitor import Appended, Fold, WindowMade
 from memci.engine.erasure.erasing import Receipt, erase
 from memci.engine.history.state import SLOTS
+from memci.engine.hosting import listing
 from memci.engine.hosting.drafting import open_draft
 from memci.engine.hosting.session import HostedSession, OnConflict
 from memci.engine.reading import pages
@@ -359,6 +360,15 @@ class Session(HostedSession, SharingSession, AbstractContextManager["Session"]):
     def restore_checkpoint(self, checkpoint_id: str) -> Checkpoint:
         """Go on from a checkpoint, or raise ``InvalidIdError``; return one made just before, to take this back. O(history)."""
         return self._run(lambda core: checkpointing.restore_checkpoint(core, checkpoint_id))
+
+    def begin(self, metadata: Mapping[str, Any] | None = None, config: Mapping[str, object] | None = None) -> None:
+        """Begin the session, as ``describe`` and ``configure`` do with what is given here, all or none.
+
+        A session also begins with its first message. Of several who begin one of the same id at once, on any store, one does:
+        ``ConflictError`` where it has begun, whatever ``on_conflict`` says.
+        """
+        with self._open() as core:
+            listing.begin(core, metadata or {}, config or {})
 
     def configure(self, /, preset: Preset | None = None, **config: Mapping[str, object]) -> None:
         """Choose settings for this session, which win over those of whatever engine opens it, from now on.

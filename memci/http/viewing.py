@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -12,6 +12,9 @@ from starlette.types import Receive, Scope, Send
 
 import memci
 from memci.archive.stores.names import SessionKey
+from memci.engine.core.monitor import logger
+from memci.engine.hosting.status import Stats
+from memci.errors import StoreError
 from memci.http.asked import missing
 from memci.page.live import POLICY, LivePage, list_file, page_file
 
@@ -38,6 +41,18 @@ class Viewer:
             if not session.seq:
                 raise missing(key.session_id)
             return page.answer(session, view, query)
+
+    def stats(self, tenant: str, sessions: Iterable[str]) -> list[Stats]:
+        """Return sessions in figures, but for those that are not there, and those that cannot be read, which is logged."""
+        found = list[Stats]()
+        for session_id in dict.fromkeys(sessions):
+            try:
+                with self._reader.session(session_id, tenant=tenant) as session:
+                    session.refresh()
+                    found += [session.stats()] if session.seq else []
+            except StoreError as error:
+                logger().warning("session %r: it has no figures, as it cannot be read: %s", session_id, error)
+        return found
 
 
 async def page(scope: Scope, receive: Receive, send: Send) -> None:

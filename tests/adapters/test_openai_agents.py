@@ -1,11 +1,8 @@
 """The OpenAI Agents SDK: calls stay in the window, also within one long run, items come back as they were, pages are recalled."""
 
 import asyncio
-import importlib
 import json
-import sys
 from collections.abc import Callable, Iterator
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -262,13 +259,3 @@ def test_what_is_missing_is_said(session: Session) -> None:
         asyncio.run(Runner.run(memory.equipped(Agent("helper", model=model)), "Two?", run_config=memory.run_config))
     with memci.Engine("memory:") as engine, engine.session("other") as other, pytest.raises(memci.ConfigError, match="responses"):
         MemciSession(other)
-
-
-def test_the_sdk_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where ``agents`` is missing, or another package of that name is there, the error says which extra to install."""
-    for found in (None, ModuleType("agents")):
-        monkeypatch.setitem(sys.modules, "agents", found)
-        monkeypatch.delitem(sys.modules, "memci.adapters.openai_agents", raising=False)
-        with pytest.raises(ImportError) as raised:
-            importlib.import_module("memci.adapters.openai_agents")
-        assert ["agents is the OpenAI Agents SDK: install memci with its extra openai-agents"] == raised.value.__notes__

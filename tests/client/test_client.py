@@ -64,6 +64,11 @@ def test_it_answers_what_the_session_returns(served: tuple[Client, Path]) -> Non
         assert session.checkpoints() == remote.checkpoints()
         assert list(session.events()) == remote.events(limit=1_000)
         assert session.verify() == remote.verify()
+        assert session.stats() == remote.stats() == client.stats("chat")[0] == client.stats(["none", "chat"])[0]
+        assert session.variants("usr-2/1") == remote.variants("usr-2/1")
+        assert session.recap(since=5).text == remote.recap(since=5).text
+        assert session.config.policy_mapping() == remote.config()
+        assert session.toolbox.responses() == remote.tools("responses")
         assert engine.list_sessions() == [*client.list_sessions().sessions]
         assert engine.search("boiler") == client.search("boiler")
 
@@ -103,6 +108,31 @@ def test_it_changes_the_session(served: tuple[Client, Path]) -> None:
     assert "chat" in str(client.session("next").page(note.index).messages)
     assert "chat" == client.delete("chat").session
     assert ["next"] == [each.id for each in client.list_sessions().sessions]
+
+
+def test_it_keeps_the_session_as_a_host_does(served: tuple[Client, Path]) -> None:
+    """The system part, lists of a host, usage, slots, marks, variants, tools, settings, forks."""
+    client, _ = served
+    remote = client.session("chat")
+    assert ["usr-1/1", "usr-1/2"] == [each.address for each in remote.sync(SAID[:2]).appended]
+    remote.set_system([{"role": "system", "content": "Be kind."}])
+    assert "Be kind." == remote.window().messages[0]["content"]
+    assert remote.report_usage({"prompt_tokens": remote.window().tokens, "prompt_tokens_details": {"cached_tokens": 9}}).accepted
+    assert 9 == remote.stats().cached_tokens
+    assert {"goal": "dry"} == remote.set_slots({"goal": "dry", "none": None}) == remote.slots()
+    remote.annotate("usr-1/2", {"rating": 5})
+    remote.bookmark("usr-1/1", "here")
+    assert ("here", {"rating": 5}) == (remote.bookmarks()[0].label, remote.transcript(1)[0].metadata)
+    remote.rewind("usr-1/2")
+    remote.extend([assistant("anew"), *SAID[2:6]])
+    variant = remote.variants("usr-1/2")[0]
+    assert "usr-1/2" == remote.choose(variant).address
+    remote.extend(SAID[2:6])
+    assert remote.close_topic("Parts").pages
+    call = {"id": "c", "name": "read_page", "arguments": {"index": "usr-1"}}
+    assert TEXTS[0] in remote.handle_tool_call(call)["content"]
+    assert 5 == remote.configure(active={"max_pages": 5})["active"]["max_pages"]
+    assert ("branch", 1) == (client.fork("chat", "branch").id, len(client.stats(["branch"])))
 
 
 def test_a_message_may_be_what_an_sdk_gives(served: tuple[Client, Path]) -> None:

@@ -485,10 +485,10 @@ class SessionMachine(RuleBasedStateMachine):
         assert attached <= set(self.attached)
         self.attached = {index: at for index, at in self.attached.items() if index in attached}
 
-    @precondition(lambda self: self.core.last_counted)
+    @precondition(lambda self: self.core.prepared.counted)
     @rule(share=st.sampled_from([0.1, 0.7, 1.0, 1.3, 3.9, 50.0]))
     def report_usage(self, share: float) -> None:
-        self.session.report_usage(prompt_tokens=max(1, int(share * self.core.last_counted)))
+        self.session.report_usage(prompt_tokens=max(1, int(share * self.core.prepared.counted)))
 
     @rule(preset=st.sampled_from(get_args(Preset)))
     def configure(self, preset: Preset) -> None:

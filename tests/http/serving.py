@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 from httpx2 import Response
 
 import memci
+from memci.archive.stores.contract import Store
 from memci.archive.stores.url import open_store
 from memci.http.app import make_app
 from memci.http.guard import Rules
@@ -18,16 +19,16 @@ CONFIG: dict[str, Any] = {"budget": {"window": 1_000, "reserve": 0}, "counter": 
 HOST = "http://127.0.0.1:8484"
 
 
-def made(store: str, rules: Rules, config: dict[str, Any], counter: TokenCounter | None = None) -> FastAPI:
+def made(store: str | Store, rules: Rules, config: dict[str, Any], counter: TokenCounter | None = None) -> FastAPI:
     """Return the application on a store."""
-    stored = open_store(store, config["durability"])
+    stored = open_store(store, config["durability"]) if isinstance(store, str) else store
     engine = memci.AsyncEngine(stored, config, counter=counter, on_conflict="retry")
     return make_app(engine, memci.Engine(stored, config, counter=counter, read_only=True), rules)
 
 
 @contextmanager
 def serving(
-    store: str = "memory:",
+    store: str | Store = "memory:",
     config: dict[str, Any] | None = None,
     counter: TokenCounter | None = None,
     **rules: Any,  # noqa: ANN401 (those of Rules)

@@ -155,3 +155,27 @@ def test_marks_are_told_as_they_were_put(zone: AutoZone, level: Level) -> None:
     assert {"yellow": 0.5, "orange": 0.75, "red": 0.9}[zone] == made["high_water"]
     assert not told(memci.Config.from_mapping({"active": NO_MARKS})).enabled
     assert Zone(zone) is not Zone.GREEN
+
+
+def test_a_topic_is_closed(api: TestClient) -> None:
+    """What is complete of it folds under its title."""
+    say(api, "chat", *TEXTS[:4])
+    folded = value(api.post(f"{CHAT}/topic", json={"title": "Parts of the boiler"}))
+    assert folded["pages"]
+    assert "Parts of the boiler" in str(value(api.post(f"{CHAT}/window"))["messages"])
+    problem(api.post(f"{CHAT}/topic", json={"title": ""}), 422)
+
+
+def test_settings_of_a_session_are_chosen(api: TestClient) -> None:
+    """They are in force at once, over those of the server; what no session chooses is refused."""
+    say(api, "chat", *TEXTS[:2])
+    before = value(api.get(f"{CHAT}/config"))
+    chosen = value(api.patch(f"{CHAT}/config", json={"active": {"max_pages": 3, "min_pages": 1}}))
+    assert chosen == value(api.get(f"{CHAT}/config"))
+    assert chosen == {**before, "active": {**before["active"], "max_pages": 3, "min_pages": 1}}
+    for text in TEXTS[2:]:
+        say(api, "chat", text)
+    left = [each["index"] for each in value(api.get(f"{CHAT}/pages"))["pages"] if each["state"] in ("active", "open")]
+    assert ["usr-6", "usr-7", "usr-8"][-len(left) :] == left
+    problem(api.patch(f"{CHAT}/config", json={"store": "memory:"}), 422)
+    problem(api.patch(f"{CHAT}/config", json={"preset": 7}), 422)

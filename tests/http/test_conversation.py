@@ -99,3 +99,64 @@ def test_others_write_to_the_same_store(tmp_path: Path) -> None:
         session.append(assistant("more from there"))
         value(api.post(f"{CHAT}/messages", json={"messages": [user("from here")]}), 201)
         assert 3 == len(value(api.get(f"{CHAT}/transcript")))
+
+
+def test_a_host_may_own_the_list(api: TestClient) -> None:
+    """The whole list of a host is taken over: what is new comes in, what differs goes back; and the system part is replaced."""
+    said = [user("A name for a boat?"), assistant("Argo.")]
+    first = value(api.post(f"{CHAT}/sync", json={"messages": said}))
+    assert (0, None, ["usr-1/1", "usr-1/2"]) == (
+        first["known"],
+        first["rewound"],
+        [each["address"] for each in first["appended"]],
+    )
+    second = value(api.post(f"{CHAT}/sync", json={"messages": [said[0], assistant("Pequod.")]}))
+    assert (1, "usr-1/2") == (second["known"], second["rewound"])
+    problem(api.post(f"{CHAT}/sync", json={"messages": [{"content": "nobody says"}]}), 422)
+    assert 204 == api.put(f"{CHAT}/system", json={"messages": [{"role": "system", "content": "Be kind."}]}).status_code
+    assert ["Be kind.", "A name for a boat?", "Pequod."] == [
+        each["content"] for each in value(api.post(f"{CHAT}/window"))["messages"]
+    ]
+    problem(api.put(f"{CHAT}/system", json={"messages": [user("I am none")]}), 422)
+
+
+def test_usage_is_reported_for_the_last_window(api: TestClient) -> None:
+    """It calibrates the counter, although each request opens the session anew; without a window it is not accepted."""
+    say(api, "chat", "one")
+    assert not value(api.post(f"{CHAT}/usage", json={"prompt_tokens": 100}))["accepted"]
+    made = value(api.post(f"{CHAT}/window"))
+    told = value(api.post(f"{CHAT}/usage", json={"usage": {"prompt_tokens": 2 * made["tokens"], "completion_tokens": 5}}))
+    assert told["accepted"]
+    assert told["scale"] > 1
+    assert value(api.post(f"{CHAT}/window"))["tokens"] > made["tokens"]
+    assert 2 * made["tokens"] == value(api.get(f"{CHAT}/stats"))["reported_tokens"]
+    problem(api.post(f"{CHAT}/usage", json={"usage": {"words": 3}}), 422)
+
+
+def test_slots_stand_at_the_end(api: TestClient) -> None:
+    """They are given by name, and taken away."""
+    say(api, "chat", "one")
+    assert {"goal": "A dry cellar", "at": "10"} == value(
+        api.patch(f"{CHAT}/slots", json={"goal": "A dry cellar", "at": "10", "none": None})
+    )
+    assert "A dry cellar" in json.dumps(value(api.post(f"{CHAT}/window"))["messages"])
+    assert {"at": "10"} == value(api.patch(f"{CHAT}/slots", json={"goal": None})) == value(api.get(f"{CHAT}/slots"))
+
+
+def test_a_model_calls_its_tools(api: TestClient) -> None:
+    """Schemas are in each format; a call gives the message to append, and so does one that the model got wrong."""
+    say(api, "chat", "the boiler", "the gasket", "the valve")
+    value(api.post(f"{CHAT}/fold", json={"pages": "all"}))
+    names = [each["function"]["name"] for each in value(api.get(f"{CHAT}/tools"))]
+    assert names == [each["name"] for each in value(api.get(f"{CHAT}/tools", params={"format": "anthropic"}))]
+    assert {"recall_page", "search_pages"} <= set(names)
+    given = {"name": "search_pages", "arguments": {"query": "gasket"}}
+    short = value(api.post(f"{CHAT}/tools", json={"call": {"id": "c1", **given}}))
+    assert ("tool", "c1", "usr-2") == (short["role"], short["tool_call_id"], json.loads(short["content"])[0]["index"])
+    native = {"type": "function", "function": {"name": "search_pages", "arguments": '{"query": "gasket"}'}}
+    assert short == value(api.post(f"{CHAT}/tools", json={"call": {"id": "c1", **native}}))
+    used = {"type": "tool_use", "name": "search_pages", "input": {"query": "gasket"}}
+    assert "tool_result" == value(api.post(f"{CHAT}/tools", json={"call": {"id": "c1", **used}}))["content"][0]["type"]
+    wrong = value(api.post(f"{CHAT}/tools", json={"call": {"id": "c1", "name": "none", "arguments": {}}}))
+    assert "ToolNotFoundError" == json.loads(wrong["content"])["error"]["kind"]
+    problem(api.post(f"{CHAT}/tools", json={"call": {"name": "search_pages"}}), 422)

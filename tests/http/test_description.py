@@ -10,7 +10,7 @@ from schemathesis.core.transport import Response
 from tests.http.attacking import AnyCase, Tally, attack, operations
 from tests.http.serving import say, serving, value
 
-EXAMPLES = 20  # of each kind for each operation
+EXAMPLES = 12  # of each kind for each operation
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,16 @@
 """Sessions as such over HTTP: new ones, lists, what is said of them, their end."""
 
+import threading
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 from fastapi.testclient import TestClient
+from httpx2 import Response
 
-from tests.http.serving import problem, say, value
+from memci.archive.stores.memory import MemoryStore
+from tests.engine.counting_store import CountingStore
+from tests.http.serving import problem, say, serving, value
 
 
 def test_a_session_begins_with_what_is_said_of_it(api: TestClient) -> None:
@@ -31,6 +35,26 @@ def test_a_session_begins_once(api: TestClient) -> None:
     say(api, "chat", "the boiler")
     assert 0 == problem(api.post("/v1/sessions", json={"id": "chat", "metadata": {"title": "other"}}), 409)["expected"]
     assert {} == value(api.get("/v1/sessions/chat"))["metadata"]
+
+
+def test_of_two_who_begin_a_session_at_once_one_does() -> None:
+    """While one server begins it, another one does: the second to write is refused, and changes nothing."""
+    store = CountingStore(MemoryStore())
+    answers = dict[str, Response]()
+    with serving(store) as one, serving(store) as other:
+        held = store.hold("append")
+
+        def begin(api: TestClient, title: str) -> None:
+            answers[title] = api.post("/v1/sessions", json={"id": "chat", "metadata": {"title": title}})
+
+        late = threading.Thread(target=begin, args=(one, "late"))
+        late.start()
+        assert held.reached.wait(20)
+        begin(other, "early")
+        held.released.set()
+        late.join()
+        assert {"title": "early"} == value(answers["early"], 201)["metadata"] == value(one.get("/v1/sessions/chat"))["metadata"]
+    assert 0 == problem(answers["late"], 409)["expected"]
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,16 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
+from memci.archive.stores.memory import MemoryStore
 from memci.http.guard import Rules
 from memci.http.tokens import Scope, Tokens, new_token
 from memci.page.live import POLICY
-from tests.http.serving import assistant, problem, say, serving, user, value
+from tests.engine.counting_store import CountingStore
+from tests.http.serving import CONFIG, assistant, problem, say, serving, user, value
 from tests.http.test_notices import post, running
 from tests.page.browser import launched
 
@@ -42,6 +45,35 @@ def test_views_of_a_session_are_resources(api: TestClient) -> None:
     problem(api.get(preview), 422)
     assert seen["seq"] + 2 == value(api.get("/v1/sessions/chat"))["seq"]
     assert "none" not in api.get("/v1/sessions").text
+
+
+def test_sessions_have_figures(api: TestClient) -> None:
+    """Size, what was sent, cost and zone, of those that are asked for and are there, as each session tells them."""
+    for name in ("chat", "other"):
+        value(api.post(f"/v1/sessions/{name}/messages", json={"messages": [user("harbours")]}), 201)
+        value(api.post(f"/v1/sessions/{name}/window"))
+        say(api, name, "lighthouses")
+    found = value(api.get("/v1/stats", params={"session": ["other", "none", "chat"]}))
+    assert ["other", "chat"] == [each["session"] for each in found]
+    assert found[1] == value(api.get("/v1/sessions/chat/stats"))
+    assert {"turn": 1, "calls": 1, "reports": 0, "cost": None, "zone": "green", "budget": 1_000}.items() <= found[0].items()
+    assert 0 < found[0]["sent_tokens"] < found[0]["said_tokens"]
+    problem(api.get("/v1/stats"), 422)
+    problem(api.get("/v1/stats", params={"session": [f"s{number}" for number in range(101)]}), 422)
+
+
+def test_figures_cost_no_history() -> None:
+    """Of a session that is ten times as long, no more is read: a snapshot, and what came since."""
+    store, read, config = CountingStore(MemoryStore()), list[int](), {**CONFIG, "snapshot_every": 40}
+    with serving(store, config) as api:
+        for turns in (30, 300):
+            say(api, f"chat {turns}", *(f"part {number}" for number in range(turns)))
+    with serving(store, config) as api:
+        for turns in (30, 300):
+            store.records = 0
+            assert turns == value(api.get("/v1/stats", params={"session": f"chat {turns}"}))[0]["turn"]
+            read.append(store.records)
+    assert max(read) <= 40 + 2
 
 
 def test_views_are_for_whom_the_session_is(tmp_path: Path) -> None:
@@ -119,10 +151,19 @@ def test_a_browser_goes_from_the_list_to_a_session_and_sees_what_happens(tmp_pat
     with running(Rules(tokens=Tokens(path))) as (url, _), launched() as browser:
         for text in ("harbours", "<img src=x onerror=alert(1)>"):
             post(url, "chat%201/messages", {"messages": [user(text), assistant("It is so.")]}, **authorization)
+        chat = f"{url}/v1/sessions/chat%201"
+        tokens = httpx2.post(f"{chat}/window", headers=authorization).json()["tokens"]
+        post(url, "chat%201/usage", {"prompt_tokens": tokens}, **authorization)
         page = browser.new_page()
         looked_at(page, problems)
         page.on("dialog", answer)
         page.goto(f"{url}/")
+        row = page.get_by_role("row", name="chat 1")
+        row.get_by_text("green").wait_for()
+        cells = row.get_by_role("cell").all_inner_texts()
+        figures = httpx2.get(f"{chat}/stats", headers=authorization).json()
+        shown = f"green, {100 * figures['tokens'] / figures['budget']:.1f} %"
+        assert [str(figures["said_tokens"]), "0", str(figures["cost"]), shown] == cells[-4:]
         page.get_by_role("link", name="chat 1").click()
         page.locator("#view-window .message").first.wait_for()
         page.locator("#about").get_by_text("2 turns").wait_for()

@@ -434,10 +434,10 @@ class Driver(Driven):
             )
 
     def report_usage(self) -> None:
-        if self.last_tokens and self.session._core.last_counted:
+        if self.last_tokens and self.session._core.prepared.counted:
             share = self.chance.choice([0.8, 0.95, 1.0, 1.1, 1.3])
             self.said(share)
-            self.act(lambda: self.session.report_usage(prompt_tokens=max(1, int(share * self.session._core.last_counted))))
+            self.act(lambda: self.session.report_usage(prompt_tokens=max(1, int(share * self.session._core.prepared.counted))))
 
     def report_of_something_else(self) -> None:
         """A report that cannot be about the last window blocks nothing."""

@@ -4,13 +4,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.messages.utils import convert_to_openai_messages
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
+from memci.adapters.extra import brought_by
 from memci.adapters.importing.draft import Draft, refuse, several, time
 from memci.adapters.importing.imported import Imported
 from memci.errors import shown
+
+with brought_by("langchain"):
+    from langchain_core.messages import AIMessage, BaseMessage
+    from langchain_core.messages.utils import convert_to_openai_messages
+    from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
 _SAID = frozenset({"content", "type", "name", "tool_calls", "tool_call_id", "role"})  # what chat messages have, too
 _OF_CALLS = frozenset({"tool_calls", "function_call"})  # which stand among additional_kwargs a second time

@@ -6,19 +6,21 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
-from pydantic_ai import messages as ai
-from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.capabilities.abstract import CapabilityOrdering, WrapRunHandler
-from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
-from pydantic_ai.run import AgentRunResult
-from pydantic_ai.tools import RunContext, Tool
-from pydantic_ai.toolsets import AbstractToolset, AgentToolset, FunctionToolset
-
+from memci.adapters.extra import brought_by
 from memci.adapters.following import Followed, Message, answered, calibrate, check_format, is_system, matched, offered
 from memci.adapters.pydantic_ai.messages import from_chat, to_chat, to_item
 from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import ConfigError
+
+with brought_by("pydantic-ai"):
+    from pydantic_ai import messages as ai
+    from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.capabilities.abstract import CapabilityOrdering, WrapRunHandler
+    from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
+    from pydantic_ai.run import AgentRunResult
+    from pydantic_ai.tools import RunContext, Tool
+    from pydantic_ai.toolsets import AbstractToolset, AgentToolset, FunctionToolset
 
 
 class _Run:

@@ -7,13 +7,16 @@ from itertools import chain, dropwhile, groupby
 from typing import Any, TypeAlias
 
 import attrs
-from pydantic import TypeAdapter
-from pydantic_ai import messages as ai
 
+from memci.adapters.extra import brought_by
 from memci.adapters.following import Message, check_format, is_system
 from memci.engine.session import Session
 from memci.messages import codec
 from memci.messages.parts import text_of
+
+with brought_by("pydantic-ai"):
+    from pydantic import TypeAdapter
+    from pydantic_ai import messages as ai
 
 Part: TypeAlias = ai.ModelRequestPart | ai.ModelResponsePart
 

@@ -311,6 +311,7 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
         return AsyncSession(await _opened(self._calls, opening), self._calls, self._tool_calls, self._waits)
 
     draft = _opening(Session.draft)
+    begin = _awaited(Session.begin)
     append = _awaited(Session.append)
     extend = _awaited(Session.extend)
     refresh = _awaited(Session.refresh)
@@ -346,6 +347,7 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     configure = _awaited(Session.configure)
     set_system = _awaited(Session.set_system)
     status = _awaited(Session.status)
+    stats = _awaited(Session.stats)
     recap = _awaited(Session.recap)
     handoff = _awaited(Session.handoff)
     promote = _awaited(Session.promote)

@@ -45,7 +45,7 @@ def report_usage(core: Core, usage: object, tokens: int | None) -> Calibration:
     elif type(tokens) is not int or not 0 < tokens <= MOST_TOKENS:
         message = f"{shown(tokens)} is not a number of tokens above 0, or too large"
         raise ConfigError(message, path="prompt_tokens")
-    state, counted = core.state, core.last_counted
+    state, counted = core.state, core.prepared.counted
     if not counted:
         reason = "no window was asked for since the session was opened here: report the usage of a call right after it"
         return Calibration(accepted=False, scale=state.scale, reason=reason)
@@ -62,8 +62,11 @@ def report_usage(core: Core, usage: object, tokens: int | None) -> Calibration:
     elif scale > ratio:
         why = "an exact counter counts no less" if scale == 1.0 else "one report alone makes windows no larger"
         reason = f"{reason}; {why}"
-    core.commit([UsageReported(prompt_tokens=tokens, counted_tokens=counted, scale=scale, ratio=ratio)])
     cached = None if usage is None else cached_tokens(usage)
+    told = UsageReported(
+        prompt_tokens=tokens, counted_tokens=counted, scale=scale, ratio=ratio, cached_tokens=min(cached or 0, tokens)
+    )
+    core.commit([told])
     cache = None if cached is None else caching.report(core, cached, tokens)
     if cache is not None and cache.missed:
         core.monitor.report(CacheMiss(report=cache))

@@ -90,7 +90,7 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
         layout, settled = _fit(core, wanted if not texts else attrs.evolve(wanted, **_beside(core, texts)))
     if settled != core.state.settled:
         core.commit([settled])
-    core.last_counted = layout.counted
+    core.prepared.counted = layout.counted
     made = rendered(core.state, layout, budget, core.state.seq)
     core.monitor.window(made.zone, layout.tokens, budget)
     assert core.state.settled is not None

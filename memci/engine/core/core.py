@@ -77,7 +77,6 @@ class Core:
     prepared: Prepared = attrs.field(factory=Prepared)  # what folds take of pages in view
     used_at: float = 0.0  # when the last command began, by the monotonic clock
     handles: int = 0
-    last_counted: int = 0  # tokens of the last window by the counter, before the scale; 0 before the first
     lost: bool = False  # the store failed: the session must be loaded again
     closed: bool = False
     view: View | None = None  # what the last window showed, while nothing but messages came in since
@@ -116,13 +115,14 @@ class Core:
         self.given, self.counter = given, counter
         self._choose(self.state.chosen, self.state.config)
 
-    def choose(self, given: Mapping[str, object]) -> None:
-        """Put what the session chooses in force over the settings of the engine; ``ConfigError`` where that cannot be."""
+    def choose(self, given: Mapping[str, object], also: Sequence[Event] = ()) -> None:
+        """Put what the session chooses over the engine's settings in force, and *also* events; ``ConfigError`` for others."""
         try:
             self._choose(
                 choice(self.state.chosen, given, self.given.models), None if "preset" in given else self.state.config, given
             )
-            self.configure()
+            if events := [*self.configuration(), *also]:
+                self.commit_alone(events)
         finally:
             self._follow_choice()
 

@@ -55,6 +55,7 @@ class Prepared:
     windows: tuple[SentWindow, ...] = ()
     known: KnownMessages | None = None  # which messages there are, once a host's list was taken over
     sent: SentPrompt | None = None  # the last window
+    counted: int = 0  # its tokens by the counter, before the scale
     reported: SentPrompt | None = None  # the last one of which the provider's usage was reported
     missing: int = 0  # pages that were opened since anything was prepared
 

@@ -15,7 +15,7 @@ from memci.engine.history.events import Event
 from memci.engine.history.folded import fold, keep, keep_pin, publish, trim, undo_fold, ungroup
 from memci.engine.history.page_codec import page_from_value
 from memci.engine.history.shared_events import HandedOver, MountNoted, PagePromoted, SessionMounted, SessionUnmounted
-from memci.engine.history.state import MOST_ANSWERS, MOST_LEFT_OPEN, SYSTEM, USER, LateResult, Mount, Slots, State
+from memci.engine.history.state import MOST_ANSWERS, MOST_LEFT_OPEN, SYSTEM, USER, LateResult, Mount, Slots, Spent, State
 from memci.engine.history.tree_events import (
     DirectoryMade,
     EditUndone,
@@ -84,7 +84,10 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             _rewind(state, event)
         case events.SessionConfigured():
             _configure(state, event)
-        case events.UsageReported():
+        case events.UsageReported(prompt_tokens=tokens, cached_tokens=cached):
+            state.spent.reports += 1
+            state.spent.reported_tokens += tokens
+            state.spent.cached_tokens += cached
             state.scale = event.scale
             state.ratios = (state.ratios[1], event.scale if event.ratio is None else event.ratio)
         case events.CheckpointMade():
@@ -97,6 +100,7 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             state.lease = (0, "") if state.lease[0] == number else state.lease
         case events.Forked():
             state.session, state.lease = event.session, (0, "")
+            state.spent = Spent(said_tokens=state.spent.said_tokens)
         case SessionMounted(name=name):
             state.mounts[name] = Mount(**{field.name: getattr(event, field.name) for field in attrs.fields(Mount)})
         case PagePromoted(page=page):
@@ -135,7 +139,11 @@ def _append(state: State, event: events.MessageAppended, seq: int) -> None:
     tail = newest.tail if newest is not None else None
     goes_on = message.partial and tail is not None and tail.message.partial
     state.traffic.tokens += event.tokens
-    state.traffic.calls += message.role == "assistant" and not goes_on
+    state.spent.said_tokens += event.tokens
+    if message.role == "assistant" and not goes_on:
+        state.traffic.calls += 1
+        state.spent.calls += state.settled is not None
+        state.spent.sent_tokens += state.window_tokens
     state.turn = event.turn
     if event.opens == SYSTEM:
         page = _numbered(state, event.page, Opening.TURN)
@@ -344,7 +352,7 @@ def _restore_checkpoint(state: State, event: events.CheckpointRestored, seq: int
         then.next_number[segment] = max(number, then.next_number.get(segment, 1))
     then.tree.next_note = max(state.tree.next_note, then.tree.next_note)
     then.next_checkpoint = state.next_checkpoint
-    then.session, then.described, then.lease = state.session, state.described, state.lease
+    then.session, then.described, then.lease, then.spent = state.session, state.described, state.lease, state.spent
     then.erased_seq = state.erased_seq
     then.answers = state.answers
     if then.config.counter == state.config.counter:

@@ -103,8 +103,7 @@ class PagesFolded(Kind, kind="folded", version=2):
     directories: list[dict[str, Any]] = attrs.field(factory=list)
     evicted: list[list[str]] = attrs.field(factory=list)
     contents_tokens: int  # of the contents page as the window shows it from then on
-    # Where a topic was closed: its ``title``, the numbers of its ``first`` and ``last`` page, and, where the title went to a page
-    # alone, what that was called before (``was``, by index).
+    # Of a topic that was closed: ``title``, number of its ``first`` and ``last`` page; what one page ``was`` called, by index.
     topic: Mapping[str, Any] | None = None
     # Where pages fold, what the working set takes from them (``clock``, ``notes``) and then shows (``shown``, of ``tokens``);
     # as a continuation where it ``continues``, and with a summariser's ``continuation`` in its place.
@@ -369,6 +368,7 @@ class UsageReported(Kind, kind="usage"):
     counted_tokens: int
     scale: float  # what counts are multiplied by from then on
     ratio: float | None = None  # what this report alone would make it; None in older journals, where it did
+    cached_tokens: int = 0  # of the prompt, as far as the provider tells of its cache
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

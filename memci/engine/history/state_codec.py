@@ -17,14 +17,14 @@ from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history.blocks import OLDEST_RENDERER, passages_block, slots_block
 from memci.engine.history.events import SummaryPrepared, WindowSettled, known_fields
 from memci.engine.history.page_codec import Written, page_from_value, page_value
-from memci.engine.history.state import HiddenPage, LastFold, LateResult, Mount, Slots, State, Traffic
+from memci.engine.history.state import HiddenPage, LastFold, LateResult, Mount, Slots, Spent, State, Traffic
 from memci.engine.settings.config import Config
 from memci.messages.formats.format import Format
 from memci.messages.message import Message
 
-VERSION = 15
+VERSION = 16
 
-_READ = (6, 7, 8, 9, 10, 11, 12, 13, 14, VERSION)
+_READ = (6, 7, 8, 9, 10, 11, 12, 13, 14, 15, VERSION)
 
 _NUMBERS = ("seq", "turn", "scale", "erased_seq", "instruction_tokens", "next_checkpoint")
 _AS_THEY_ARE = ("session", "turn_page", "instructions", *_NUMBERS)
@@ -103,6 +103,7 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
         **({"bookmarks": _bookmark_values(state)} if state.bookmarks else {}),
         "settled": state.settled and attrs.asdict(state.settled),
         "traffic": attrs.asdict(state.traffic),
+        "spent": attrs.asdict(state.spent),
     }
 
 
@@ -124,6 +125,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         recalls={index: (count, turn) for index, (count, turn) in value["recalls"].items()},
         ratios=tuple(value.get("ratios", [value["scale"]] * 2)),
         traffic=Traffic(**value["traffic"]),
+        spent=Spent(**value.get("spent", {})),
         detours=tuple((target, seq) for target, seq in value["detours"]),
         answers=tuple(value.get("answers", ())),
         tree=Tree.from_mapping(value["tree"]) if "tree" in value else Tree(),

@@ -2,7 +2,7 @@
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, closing
 from datetime import datetime, timedelta
 from time import monotonic
@@ -31,6 +31,7 @@ class HostedEngine(ABC):
     _tenant: str
     _clock: Callable[[], datetime]
     _watchers: list[Callable[[EngineNotice], None]]
+    _listing: listing.Listing
 
     @abstractmethod
     def sessions(self, *, tenant: str | None = None) -> Iterator[str]:
@@ -98,8 +99,9 @@ class HostedEngine(ABC):
         """Return the facts of at most *limit* sessions of a tenant, those used last first.
 
         Those of an *owner*, whose *title* holds some words, used since a time; a list goes on *after* the ``cursor`` of its last
-        one. What owner and title are, ``Session.describe`` says. O(sessions), one of them open at a time: one that cannot be
-        read is logged and left out. ``ArgumentError`` for what is no such argument.
+        one. What owner and title are, ``Session.describe`` says. O(sessions), one of them open at a time: of one that was listed
+        before no more than its last record is read, where nothing happened since. One that cannot be read is logged and left out.
+        ``ArgumentError`` for what is no such argument.
         """
         self._check_open()
         for name, value in (("owner", owner), ("title", title), ("after", after)):
@@ -107,8 +109,12 @@ class HostedEngine(ABC):
                 raise ArgumentError(argument=name, value=value, wanted="text")
         if type(limit) is not int or not 0 < limit <= MOST:
             raise ArgumentError(argument="limit", value=limit, wanted="a whole number from 1")
-        found = listing.listed(functools.partial(self._opened, tenant), self.sessions(tenant=tenant))
+        found = self._facts(tenant, self.sessions(tenant=tenant))
         return listing.newest(found, owner=owner, title=title, used_since=used_since, limit=limit, after=after)
+
+    def _facts(self, tenant: str | None, sessions: Iterable[str]) -> Iterator[SessionFacts]:
+        opened = functools.partial(self._opened, tenant)
+        return self._listing.listed(opened, self._tenant if tenant is None else tenant, sessions)
 
     def prune(
         self, older_than: timedelta | datetime | str | None = None, *, tenant: str | None = None, dry_run: bool = True
@@ -124,7 +130,7 @@ class HostedEngine(ABC):
         self._check_open()
         now = self._clock()
         until = None if older_than is None else listing.before(older_than, now)
-        facts = listing.listed(functools.partial(self._opened, tenant), [*self.sessions(tenant=tenant)])
+        facts = self._facts(tenant, [*self.sessions(tenant=tenant)])
         if until is None:
             found = [each for each in facts if each.has_ended(now)]
         else:

@@ -1,7 +1,8 @@
 """What is known of sessions as such, for lists of them: what the host says of each, how long it is, when it was used."""
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from datetime import datetime, timedelta
 from hashlib import sha256
 from heapq import nsmallest
@@ -9,15 +10,17 @@ from typing import Any
 
 import attrs
 
-from memci.archive.stores.contract import Journal, Record
+from memci.archive.stores.contract import Journal, Record, Store
+from memci.archive.stores.names import SessionKey
 from memci.chapters.dates import utc_text
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import logger
-from memci.engine.history.events import SessionDescribed, as_value, from_record
-from memci.errors import ArgumentError, InvalidMessageError, StoreError
+from memci.engine.history.events import Event, SessionDescribed, as_value, from_record
+from memci.errors import ArgumentError, ConflictError, InvalidMessageError, StoreError, shown
 from memci.messages import codec
 
 MOST_BYTES = 16_384  # of what is said of a session, as JSON
+_MOST_KNOWN = 10_000  # sessions of which the facts are kept
 _LAST = 16  # records, one of which has a time, mostly
 
 Opened = Callable[[str], AbstractContextManager[Core]]
@@ -84,8 +87,26 @@ class TenantReceipt:
     at: str
 
 
+def begin(core: Core, values: Mapping[str, Any], given: Mapping[str, object]) -> None:
+    """Begin a session with what is said of it and settings of its own, in one commit, before anybody else does."""
+    core.refresh()
+    try:
+        if core.state.seq:
+            raise core.conflict()
+        core.choose(given, described(core, values))
+    except ConflictError as error:
+        message = f"session {shown(core.session_id)} is there already"
+        raise ConflictError(message, expected=0, head=error.head) from None
+
+
 def describe(core: Core, values: Mapping[str, Any]) -> None:
     """Say something of a session itself; a value that is ``None`` takes away what was said."""
+    if events := described(core, values):
+        core.commit(events)
+
+
+def described(core: Core, values: Mapping[str, Any]) -> list[Event]:
+    """Return the event that says something of a session itself; none where that was said already."""
     try:
         given: Any = codec.checked_copy(dict(values))
     except InvalidMessageError as error:
@@ -97,8 +118,7 @@ def describe(core: Core, values: Mapping[str, Any]) -> None:
     after = {name: value for name, value in {**core.state.described, **changed}.items() if value is not None}
     if len(codec.encode(after)) > MOST_BYTES:
         raise ArgumentError(argument="values", value=len(after), wanted=f"at most {MOST_BYTES:,} bytes as JSON in all")
-    if changed:
-        core.commit([SessionDescribed(values=changed, at=core.now())])
+    return [SessionDescribed(values=changed, at=core.now())] if changed else []
 
 
 def last_record(journal: Journal) -> tuple[int | None, str]:
@@ -149,17 +169,44 @@ def _times(records: Iterable[Record]) -> Iterator[str]:
             yield str(at)
 
 
-def listed(opened: Opened, sessions: Iterable[str]) -> Iterator[SessionFacts]:
-    """Yield the facts of sessions; one that cannot be read is logged, and left out. One of them is open at a time."""
-    for session in sessions:
-        try:
-            with opened(session) as core:
-                found = facts(core) if core.state.seq else None
-        except StoreError as error:
-            logger().warning("session %r: it is not listed, as it cannot be read: %s", session, error)
-            continue
-        if found is not None:
-            yield found
+class Listing:
+    """The facts of sessions of a tenant, which are kept by the last record that they are of. Threads may share it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()  # protects what is known
+        self._known: dict[SessionKey, tuple[tuple[int | None, str], SessionFacts]] = {}
+
+    def listed(self, opened: Opened, tenant: str, sessions: Iterable[str]) -> Iterator[SessionFacts]:
+        """Yield the facts of sessions; one that cannot be read is logged, and left out. One of them is open at a time.
+
+        Of a session that was looked at before, no more than its last record is read where nothing happened since.
+        """
+        for session in sessions:
+            try:
+                found = self._facts(opened, SessionKey(tenant, session))
+            except StoreError as error:
+                logger().warning("session %r: it is not listed, as it cannot be read: %s", session, error)
+                continue
+            if found is not None:
+                yield found
+
+    def _facts(self, opened: Opened, key: SessionKey) -> SessionFacts | None:
+        with closing(self._store.open(*key, read_only=True)) as stored:
+            last = last_record(stored.journal)
+        with self._lock:
+            of, found = self._known.get(key, (None, None))
+        if found is not None and of == last:
+            return found
+        with opened(key.session_id) as core:
+            found = facts(core) if core.state.seq else None
+        with self._lock:
+            self._known.pop(key, None)
+            if found is not None and found.events == last[0]:
+                self._known[key] = last, found
+            while len(self._known) > _MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+        return found
 
 
 def newest(  # noqa: PLR0913 (each narrows it in another way)

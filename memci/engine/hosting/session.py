@@ -13,7 +13,7 @@ from memci.engine.core.core import Core
 from memci.engine.core.monitor import Notice, check_observer
 from memci.engine.hosting import leasing, listing, syncing, transcript
 from memci.engine.hosting.recap import Recap, recap
-from memci.engine.hosting.status import Status, status
+from memci.engine.hosting.status import Stats, Status, stats, status
 from memci.engine.hosting.streaming import Stream
 from memci.engine.hosting.syncing import Synced
 from memci.engine.hosting.transcript import Said, Variant
@@ -78,6 +78,10 @@ class HostedSession(ABC):
     def status(self) -> Status:
         """Return how the session stands: tokens by part and role, what waits, what is advised. Nothing is written. O(visible)."""
         return self._run(status)
+
+    def stats(self) -> Stats:
+        """Return the session in figures, for a list: what was said and sent so far, its cost, its zone. O(visible)."""
+        return self._run(stats)
 
     def describe(self, /, **values: Any) -> None:  # noqa: ANN401 (JSON values)
         """Say something of the session itself, such as ``title``, ``owner`` or ``stars``, for ``engine.list_sessions``.

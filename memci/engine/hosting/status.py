@@ -10,6 +10,7 @@ from memci.archive.catalogue.page_facts import PageState
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Zone, zone
 from memci.engine.view import planner
+from memci.engine.view.layout import Layout
 
 _FULL_SHARE = 0.75  # of the budget, that what can neither fold nor fade may take before another session is advised
 
@@ -49,11 +50,60 @@ class Status:
         return f"context: {self.tokens:,} of {self.budget:,} tokens ({self.zone}), turn {self.turn}{waiting}{advised}"
 
 
+@attrs.frozen(kw_only=True)
+class Stats:
+    """A session in figures, for a list: its last event and turn, what was said and sent so far, and its window now.
+
+    *said_tokens* are those of all messages that came in. Of *calls*, assistant messages since a window was first asked for,
+    *sent_tokens* is what their windows took, about: by the counter, and long results that were shown in part count whole, up to
+    the budget. Of *reports*, those that ``report_usage`` accepted, *reported_tokens* is what the provider counted of the prompts,
+    and *cached_tokens* what its cache had of these; *cost* is theirs in tokens of plain input, by the settings' ``prices``: a
+    cache read for what was cached, a write for the rest; ``None`` without a report. *tokens*, *budget* and *zone* are of the
+    window as it is now.
+    """
+
+    session: str
+    seq: int
+    turn: int
+    said_tokens: int
+    calls: int
+    sent_tokens: int
+    reports: int
+    reported_tokens: int
+    cached_tokens: int
+    cost: int | None
+    tokens: int
+    budget: int
+    zone: Zone
+
+
+def stats(core: Core) -> Stats:
+    """Return a session in figures. O(visible)."""
+    state, budget, spent, prices = core.state, core.config.budget.tokens, core.state.spent, core.config.prices
+    written = spent.reported_tokens - spent.cached_tokens
+    tokens = _laid_out(core).tokens
+    return Stats(
+        session=core.session_id,
+        seq=state.seq,
+        turn=state.turn,
+        **attrs.asdict(spent),
+        cost=round(spent.cached_tokens * prices.read + written * prices.write) if spent.reports else None,
+        tokens=tokens,
+        budget=budget,
+        zone=zone(tokens, budget),
+    )
+
+
+def _laid_out(core: Core) -> Layout:
+    """Return the window as it is now, without what was beside one call."""
+    settled = core.state.settled
+    return core.lay_out(core.state, settled and attrs.evolve(settled, extra={}, extra_tokens=0))
+
+
 def status(core: Core) -> Status:
     """Return how a session stands. O(visible)."""
     state, budget = core.state, core.config.budget.tokens
-    settled = state.settled and attrs.evolve(state.settled, extra={}, extra_tokens=0)  # that was beside one call
-    layout = core.lay_out(state, settled)
+    layout = _laid_out(core)
     roles, messages, calls = Counter[str](), 0, 0
     for chapter in state.verbatim():
         for node in chapter.message_list:

@@ -74,8 +74,11 @@ class _Wanted:
 
     @cached_property
     def sent(self) -> bytes:
-        """The digest of what of it is sent."""
-        return sent_digest(self._wire, self._value) if isinstance(self._value, dict) else self.digest
+        """The digest of what of it is sent; that of all of it where it is no message."""
+        try:
+            return sent_digest(self._wire, self._wire.checked(self._value))
+        except InvalidMessageError:
+            return self.digest
 
     def is_(self, known: Digests) -> bool:
         """Return whether it is the message that is known."""

@@ -1,6 +1,6 @@
 """What changes a window: folds, recalls, what is kept, compaction, also by itself; and what is taken out for good."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from fastapi import Body, Query
 
@@ -27,6 +27,12 @@ async def fold(
 ) -> Fold:
     """Fold pages: they leave the window, and the contents page lists them."""
     return await session.fold(pages, to=to)
+
+
+@router.post("/topic")
+async def close_topic(session: WrittenSession, title: Annotated[str, Body(embed=True, description="One line.")]) -> Fold:
+    """Fold what is complete of a topic under a title."""
+    return await session.close_topic(title)
 
 
 @router.post("/undo")
@@ -58,6 +64,22 @@ async def erase(
 ) -> list[Receipt]:
     """Take what a page holds out of everything that is stored, for good; ``slots`` is what slots ever said."""
     return [*await engine.erase(session_id, index, forks=forks, tenant=asking.tenant)]
+
+
+@router.get("/config")
+async def get_config(session: ReadSession) -> dict[str, Any]:
+    """Give the settings in force that decide what a window holds."""
+    return (await session.config).policy_mapping()
+
+
+@router.patch("/config")
+async def configure(
+    session: WrittenSession,
+    config: Annotated[dict[str, Any], Body(description="Such as active, or a preset.")],
+) -> dict[str, Any]:
+    """Choose settings for the session, over those of the server; the answer has what is in force then."""
+    await session.configure(**config)
+    return (await session.config).policy_mapping()
 
 
 @router.get("/auto")

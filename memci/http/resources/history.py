@@ -1,4 +1,4 @@
-"""What happened in a session, and going back to it: checkpoints, the journal, notices, handing over, verifying."""
+"""What happened in a session, what is said of it, and going back: checkpoints, variants, forks, the journal, notices."""
 
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
@@ -7,12 +7,17 @@ from fastapi import Body, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind
-from memci.client.answer import HandedOver
+from memci.client.answer import Chosen, HandedOver, Overview
+from memci.engine.commands.keeping import Bookmark
+from memci.engine.hosting.recap import Recap
+from memci.engine.hosting.transcript import Variant
 from memci.engine.reading.journal import SessionEvent
 from memci.engine.upkeep.verify import Report
-from memci.http.asked import Heard, Key, ReadSession, Segment, WrittenSession
-from memci.http.resources.sessions import Limit
+from memci.http.asked import Engine, Heard, Key, ReadSession, Segment, Writer, WrittenSession
+from memci.http.resources.sessions import Limit, overview
 from memci.http.shape import Router, encoded
+
+ADDRESS = "Of an entry, such as usr-12/3."
 
 router = Router(prefix="/sessions/{session_id}", tags=["history"])
 
@@ -39,6 +44,72 @@ async def make_checkpoint(
 async def restore_checkpoint(session: WrittenSession, checkpoint_id: Segment) -> Checkpoint:
     """Go on from a checkpoint; the answer is one made just before, to take this back."""
     return await session.restore_checkpoint(checkpoint_id)
+
+
+@router.post("/rewind")
+async def rewind(session: WrittenSession, address: Annotated[str, Body(embed=True, description=ADDRESS)]) -> None:
+    """Go on before an entry: it and all that follows is out of view, and stays in the journal."""
+    await session.rewind(address)
+
+
+@router.get("/variants")
+async def list_variants(session: ReadSession, address: Annotated[str, Query(description=ADDRESS)]) -> list[Variant]:
+    """List all messages that stand, or stood, at the place of an entry, oldest first."""
+    return await session.variants(address)
+
+
+@router.post("/choose")
+async def choose(session: WrittenSession, seq: Annotated[int, Body(embed=True, description="Of a variant.")]) -> Chosen:
+    """Go on with a variant, as all was when it stood there last."""
+    return Chosen(address=await session.choose(seq))
+
+
+@router.post("/annotate")
+async def annotate(
+    session: WrittenSession, address: Annotated[str, Body(description=ADDRESS)], values: Annotated[dict[str, Any], Body()]
+) -> None:
+    """Say something of a message for transcripts, such as a rating; null takes a value away. No window shows it."""
+    await session.annotate(address, values)
+
+
+@router.get("/bookmarks")
+async def list_bookmarks(session: ReadSession) -> list[Bookmark]:
+    """List the bookmarks, in the order of their entries."""
+    return await session.bookmarks()
+
+
+@router.post("/bookmark")
+async def bookmark(
+    session: WrittenSession,
+    address: Annotated[str, Body(description=ADDRESS)],
+    label: Annotated[str | None, Body(description="A line of text; null takes the mark away.")] = None,
+) -> None:
+    """Mark an entry."""
+    await session.bookmark(address, label)
+
+
+@router.get("/recap")
+async def recap(
+    session: ReadSession,
+    max_tokens: Annotated[int, Query(ge=1)] = 600,
+    since: Annotated[int | None, Query(description="An event; what happened after it is counted.")] = None,
+) -> Recap:
+    """Tell where the session stands, for whoever comes back to it, in its own words."""
+    return await session.recap(max_tokens, since=since)
+
+
+@router.post("/fork", status_code=201)
+async def fork(
+    *,
+    session: WrittenSession,
+    engine: Engine,
+    asking: Writer,
+    to: Annotated[str, Body(description="The id of the new session.")],
+    at: Annotated[int | None, Body(description="After which event; by default now.")] = None,
+) -> Overview:
+    """Make a new session of the tenant that begins with what this one was after an event."""
+    async with engine.fork(session.id, to, at, tenant=asking.tenant) as forked:
+        return await overview(forked)
 
 
 @router.get("/events")

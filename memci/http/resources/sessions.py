@@ -9,8 +9,6 @@ import memci
 from memci.client.answer import Overview, SessionList
 from memci.engine.hosting.listing import DeletionReceipt
 from memci.engine.reading.searching import Hit
-from memci.engine.settings.config import choice
-from memci.errors import ConflictError, shown
 from memci.http.asked import Admin, Engine, Reader, ReadSession, Segment, Writer, WrittenSession, missing, opened
 from memci.http.shape import Router
 
@@ -54,13 +52,7 @@ async def create_session(
 ) -> Overview:
     """Begin a session, with settings of its own; one also begins with its first message."""
     async with opened(engine, asking.tenant, uuid4().hex if id is None else id) as session:
-        if seq := await session.seq:
-            message = f"session {shown(session.id)} is there already"
-            raise ConflictError(message, expected=0, head=seq)
-        settings = engine.config
-        settings.with_choice(choice({}, config or {}, settings.models))  # before anything is written of it
-        await session.describe(**metadata or {})
-        await session.configure(**config or {})
+        await session.begin(metadata, config)
         return await overview(session)
 
 

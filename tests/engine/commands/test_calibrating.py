@@ -28,7 +28,7 @@ def asked(**sections: Any) -> tuple[Session, int]:  # noqa: ANN401 (any section 
     session = open_session(**sections)
     talk(session, 10)
     session.window()
-    return session, session._core.last_counted
+    return session, session._core.prepared.counted
 
 
 def test_a_report_says_what_came_of_it() -> None:
@@ -134,7 +134,7 @@ def test_no_report_blocks_a_session(share: float, rules: int, words: int, counte
         session.append(user("go"))
         session.window(tools=TOOLS)
     reported, plain = sessions
-    calibration = reported.report_usage(prompt_tokens=int(share * reported._core.last_counted))
+    calibration = reported.report_usage(prompt_tokens=int(share * reported._core.prepared.counted))
     assert calibration.scale == reported._core.state.scale
     assert fits(reported)
     for text in ("word " * words, "and now?", "word " * (budget // 4)):
@@ -152,10 +152,10 @@ def test_a_window_that_fits_by_the_counter_alone_is_not_refused(wire_format: str
     scale = session.report_usage(prompt_tokens=int(3.9 * session.window().tokens)).scale
     session.extend([assistant("hello"), *(user("word " * 100) for _ in range(2))])
     window = session.window()
-    assert session._core.last_counted == window.tokens
+    assert session._core.prepared.counted == window.tokens
     assert (window, window) == (session.window(), session.render(at=window.seq))
     session.append(user("and now?"))
-    assert session.window().tokens > scale * session._core.last_counted - 1
+    assert session.window().tokens > scale * session._core.prepared.counted - 1
 
 
 def test_what_does_not_fit_by_the_counter_is_refused() -> None:
@@ -175,7 +175,7 @@ def test_what_no_step_shortens_keeps_room_for_the_next_message() -> None:
     session = open_session(budget={"window": 1_000, "reserve": 0})
     session.append(user("go"))
     session.window(tools=TOOLS)
-    calibration = session.report_usage(prompt_tokens=int(3.9 * session._core.last_counted))
+    calibration = session.report_usage(prompt_tokens=int(3.9 * session._core.prepared.counted))
     assert (True, True) == (calibration.accepted, 1 < calibration.scale < 3.9)
     assert "no room" in calibration.reason
     assert session.window(tools=TOOLS).tokens <= 751
@@ -223,7 +223,7 @@ def test_the_last_reports_are_kept(tmp_path: Path) -> None:
             session = engine.session("chat")
             talk(session, 3)
             session.window()
-            counted = session._core.last_counted
+            counted = session._core.prepared.counted
             assert 1.15 == session.report_usage(prompt_tokens=int(0.8 * counted)).scale
         with Engine(store, config_of(snapshot_every=every, counter="approximate")) as engine:
             session = engine.session("chat")

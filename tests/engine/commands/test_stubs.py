@@ -218,7 +218,7 @@ def test_what_a_provider_counted_is_known_after_an_upgrade() -> None:
     session = open_session(**SMALL, format="anthropic")
     look(session, 8, report("apple"))
     session.window()
-    session.report_usage({"input_tokens": int(session._core.last_counted * 1.2), "output_tokens": 1})
+    session.report_usage({"input_tokens": int(session._core.prepared.counted * 1.2), "output_tokens": 1})
     scale = session._core.state.scale
     assert scale > 1
     again = open_session(as_before(session), **SMALL, format="anthropic")

@@ -49,7 +49,7 @@ def test_an_estimate_keeps_its_margin() -> None:
     session = open_session(counter="approximate")
     talk(session, 10)
     window = session.window()
-    raw = session._core.last_counted
+    raw = session._core.prepared.counted
     assert 1.15 * raw <= window.tokens <= 1.15 * raw + 7
     session.report_usage(prompt_tokens=2 * raw)
     assert 2 * raw <= session.window().tokens <= 2.2 * raw

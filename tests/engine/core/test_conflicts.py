@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,8 +18,8 @@ from memci.engine.engine import Engine
 from memci.engine.history.events import CheckpointRestored
 from memci.engine.hosting.session import OnConflict
 from memci.engine.session import Session
-from memci.errors import ConfigError, ConflictError, PageNotFoundError, PermissionDeniedError, UnavailableError
-from tests.engine.counting_store import CountingStore
+from memci.errors import ArgumentError, ConfigError, ConflictError, PageNotFoundError, PermissionDeniedError, UnavailableError
+from tests.engine.counting_store import CountingStore, Hold
 from tests.engine.many_writers import at_once, check
 from tests.engine.sessions import config_of, indexes, talk, turn
 from tests.engine.wire import assistant, calling, result, system, user
@@ -70,7 +71,7 @@ COMMANDS: dict[str, Callable[[Session], object]] = {
     "restore_checkpoint": lambda session: session.restore_checkpoint("cp-1"),
     "set_system": lambda session: session.set_system([system("be long")]),
     "begin_page": lambda session: session.begin_page("named"),
-    "report_usage": lambda session: session.report_usage(prompt_tokens=session._core.last_counted),
+    "report_usage": lambda session: session.report_usage(prompt_tokens=session._core.prepared.counted),
     "erase": lambda session: session.erase(2),
     "recall_page": lambda session: session.handle_tool_call(call("recall_page", '{"index": "usr-2"}')),
     "close_topic as a tool": lambda session: session.handle_tool_call(call("close_topic", '{"title": "it"}')),
@@ -383,3 +384,49 @@ def test_a_reader_that_cannot_make_a_window_is_told_how_it_is_read(store: Store)
         reader.window()
     assert last == reader.render(reader.seq)
     assert last == Engine(store, config_of(active={"min_pages": 1}), read_only=True).session("chat").window()
+
+
+@pytest.mark.parametrize("engines", [1, 2])
+def test_of_those_who_begin_a_session_at_once_one_does(store: Store, engines: int) -> None:
+    """While one begins it, another one of the same id does, in the same process or another: one is told of the conflict."""
+    counting = CountingStore(store)
+    opened = [Engine(counting, config_of(), on_conflict="retry") for _ in range(engines)]
+    begun, refused, ready = list[int](), list[ConflictError](), threading.Barrier(2, timeout=20)
+
+    def begin(number: int) -> None:
+        session = opened[number % engines].session("chat")
+        ready.wait()
+        try:
+            session.begin({"title": f"by {number}"}, {"budget": {"window": 5_000 + number}})
+            begun.append(number)
+        except ConflictError as error:
+            refused.append(error)
+        finally:
+            held.released.set()
+
+    held = counting.hold("append") if engines > 1 else Hold()  # one engine's second one waits for the session's lock
+    in_threads(begin, range(2))
+    assert [(0, 2)] == [(error.expected, error.head) for error in refused]
+    session = Engine(store).session("chat")
+    assert 2 == session.seq
+    assert (f"by {begun[0]}", 5_000 + begun[0]) == (session.metadata["title"], session.config.budget.window)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "config"),
+    [
+        ({"title": 1j}, None),
+        ({"title": "x" * 20_000}, None),
+        ({"title": "x"}, {"budget": {"window": -1}}),
+        (None, {"store": "x"}),
+    ],
+)
+def test_what_cannot_be_begins_no_session(store: Store, metadata: dict[str, object], config: dict[str, object]) -> None:
+    """Where one of what is given cannot be, nothing is written, and the session can be begun otherwise."""
+    session = process_on(store)
+    with pytest.raises((ArgumentError, ConfigError)):
+        session.begin(metadata, config)
+    assert (0, []) == (session.seq, list(Engine(store).sessions()))
+    session.begin()
+    assert 1 == session.seq
+    assert ["chat"] == list(Engine(store).sessions())

@@ -13,7 +13,7 @@ from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import state_codec
 from memci.engine.history.blocks import passages_block, slots_block
 from memci.engine.history.events import SummaryPrepared, WindowSettled
-from memci.engine.history.state import HiddenPage, LastFold, LateResult, Mount, Slots, State, Traffic, line_message
+from memci.engine.history.state import HiddenPage, LastFold, LateResult, Mount, Slots, Spent, State, Traffic, line_message
 from memci.engine.settings.config import Config
 from memci.messages import codec
 from memci.messages.formats import responses
@@ -201,6 +201,7 @@ def full_state() -> State:
         scale=1.25,
         ratios=(1.1, 1.3),
         traffic=Traffic(tokens=4_000, calls=12),
+        spent=Spent(said_tokens=4_100, calls=11, sent_tokens=90_000, reports=3, reported_tokens=30_000, cached_tokens=20_000),
         erased_seq=20,
         answers=("ef" * 32, "01" * 32),
         instructions="how to recall",

@@ -12,6 +12,7 @@ import pytest
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.engine import Engine
 from memci.errors import ArgumentError
+from tests.engine.counting_store import CountingStore
 from tests.engine.sessions import config_of, open_session, talk
 from tests.engine.wire import user
 
@@ -266,3 +267,24 @@ def test_sessions_have_times_to_live(engine: Engine, clock: Clock) -> None:
     clock.now += timedelta(seconds=6)
     assert ["chat 0", "chat 5"] == sorted(each.id for each in engine.prune(dry_run=False))
     assert 8 == len(engine.list_sessions())
+
+
+def test_what_was_listed_before_is_not_read_again(clock: Clock) -> None:
+    """The last record of each session is, which tells what happened since, in this process or another, or to one that is new."""
+    store = CountingStore(MemoryStore())
+    with Engine(store, config_of(), clock=clock) as engine, Engine(store, config_of(), clock=clock) as other:
+        for name in ("chat 0", "chat 1"):
+            with engine.session(name) as session:
+                talk(session, 20)
+        first = engine.list_sessions()
+        store.records = 0
+        assert first == engine.list_sessions()
+        assert 2 == store.records
+        clock.now += timedelta(days=1)
+        with other.session("chat 1") as session:
+            session.describe(title="A boat")
+        other.delete("chat 0")
+        with other.session("chat 0") as session:
+            talk(session, 20, first=2)
+        assert ["", "A boat"] == [each.title for each in sorted(engine.list_sessions(), key=lambda each: each.id)]
+        assert [clock.now.isoformat()] * 2 == [each.used for each in engine.list_sessions()]

@@ -4,8 +4,9 @@ import pytest
 
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.engine import Engine
+from memci.engine.session import Session
 from memci.engine.view.planner import FoldPlan
-from tests.engine.sessions import config_of, open_session, talk
+from tests.engine.sessions import config_of, open_session, talk, turn
 from tests.engine.wire import assistant, calling, result, user
 
 SMALL = {"window": 2_000, "reserve": 0}
@@ -117,3 +118,55 @@ def test_events_of_pages() -> None:
     assert ["folded", "pinned"] == [event.kind for event in session.events(pages=["usr-2"]) if event.kind != "appended"]
     assert ["recalled"] == [event.kind for event in session.events("recalled", pages=[1, 2])]
     assert [] == list(session.events(pages=[9]))
+
+
+def called(session: Session, turns: int, *, first: int = 1) -> int:
+    """Talk with a window before each answer, and return what these windows took."""
+    sent = 0
+    for number in range(first, first + turns):
+        question, answer = turn(number)
+        session.append(question)
+        sent += session.window().tokens
+        session.append(answer)
+    return sent
+
+
+def test_what_was_sent_is_what_windows_took() -> None:
+    """Folds and recalls included, but for what came in before the first window, of which nothing was sent."""
+    session = open_session(budget={"window": 400, "reserve": 0})
+    talk(session, 3)
+    assert (0, 0, None) == (session.stats().calls, session.stats().sent_tokens, session.stats().cost)
+    sent = called(session, 20, first=4)
+    session.recall(4)
+    sent += called(session, 2, first=24)
+    found = session.stats()
+    assert (22, sent) == (found.calls, found.sent_tokens)
+    assert sum(each.tokens for each in session.pages()) == found.said_tokens
+    assert (session.status().tokens, session.status().zone) == (found.tokens, found.zone)
+
+
+def test_what_was_sent_stays_sent() -> None:
+    """Going back takes nothing back of it, a session that is read anew has it, and a fork has sent nothing yet."""
+    store = MemoryStore()
+    with Engine(store, config_of(budget=SMALL)) as engine:
+        session = engine.session("chat")
+        begun = session.checkpoint("begun")
+        sent = called(session, 3)
+        session.rewind("usr-3/1")
+        session.restore_checkpoint(begun.id)
+        sent += called(session, 1, first=4)
+        assert (4, sent) == (session.stats().calls, session.stats().sent_tokens)
+        assert session.stats() == Engine(store, config_of(budget=SMALL), read_only=True).session("chat").stats()
+        fork = engine.fork("chat", "fork").stats()
+        assert (0, 0, session.stats().said_tokens) == (fork.calls, fork.sent_tokens, fork.said_tokens)
+
+
+def test_reports_have_a_cost() -> None:
+    """What the provider's cache had costs a read, the rest a write, by the prices of the settings."""
+    session = open_session(budget=SMALL, prices={"write": 1.0, "read": 0.5})
+    called(session, 2)
+    for cached in (0, 20):
+        tokens = session.window().tokens
+        assert session.report_usage({"prompt_tokens": tokens, "prompt_tokens_details": {"cached_tokens": cached}}).accepted
+    found = session.stats()
+    assert (2, 2 * tokens, 20, 2 * tokens - 10) == (found.reports, found.reported_tokens, found.cached_tokens, found.cost)
