@@ -166,7 +166,7 @@ class Core:
         kept, later = self._stored(None)
         self._take_over(kept)
         self._take_in(later)
-        self._check_length(self.state.seq, indexed, "the index")
+        self.check_length(self.state.seq, indexed, "the index")
         if self.last_snapshot < self.state.erased_seq:
             self._take_over(KeptState(State(session=self.session_id)))
             self._take_in(self.store.journal.read())
@@ -213,7 +213,7 @@ class Core:
         self.store.journal.head()  # only this opening knows whether what is there now is still the same session
         former, self.store = self.store, self.reopen()
         try:
-            self._check_length(self.store.journal.head(), self.state.seq)
+            self.check_length(self.store.journal.head(), self.state.seq)
             self.reload()
         except BaseException:
             self.store.close()
@@ -226,7 +226,7 @@ class Core:
         """Apply what others wrote since; after the store failed, load the session again. O(what they wrote)."""
         if self.lost:
             self.recover()
-        self._check_length(self.store.journal.head(), self.state.seq)
+        self.check_length(self.store.journal.head(), self.state.seq)
         known, erased_seq = self.state.seq, self.state.erased_seq
         self._take_in(self.store.journal.read(known))
         if self.state.erased_seq != erased_seq:
@@ -463,7 +463,7 @@ class Core:
         try:
             found = snapshots.find(until)
             if found is not None and found[0] > (head := journal.head()):
-                self._check_length(head, found[0], "a snapshot")
+                self.check_length(head, found[0], "a snapshot")
                 found = snapshots.find(head)
         except UnavailableError as error:
             logger(self.key).warning("session %r: snapshots cannot be read, the journal is: %s", self.session_id, error)
@@ -476,7 +476,7 @@ class Core:
                 return KeptState(state_codec.from_mapping(value["state"]), value["mark"], seq), records
         return KeptState(State(session=self.session_id, config=Config.from_mapping(self.policy))), journal.read(0, until)
 
-    def _check_length(self, head: int, known: int, witness: str = "") -> None:
+    def check_length(self, head: int, known: int, witness: str = "") -> None:
         """Raise ``CorruptError`` where the journal is shorter than this process knows, or a *witness* of what was to last."""
         if known > head and (not witness or self.store.durability == "fsync"):
             message = (

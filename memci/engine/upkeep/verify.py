@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeAlias
@@ -95,12 +96,16 @@ def _findings(core: Core, counted: dict[str, int]) -> Iterator[_Finding]:
     """Compare everything that is derived from the journal of a session with it."""
     from memci.archive.catalogue.page_index import PageIndex  # noqa: PLC0415 (loads SQL)
 
+    # A copy that stands still, older than what is read of the journal below: others may be writing.
+    with closing(core.ask(lambda index: index.copy_in_memory())) as stored, closing(PageIndex(None)) as made:
+        yield from _differences(core, counted, stored, made)
+
+
+def _differences(core: Core, counted: dict[str, int], stored: "PageIndex", index: "PageIndex") -> Iterator[_Finding]:
+    """Compare with the journal; *stored* is a copy of the session's index, and *index* an empty one, to be made from it."""
     snapshots = dict(_snapshots(core))
     counted["snapshots"] = len(snapshots)
-    # A copy that stands still, older than what is read of the journal below: others may be writing.
-    stored = core.ask(lambda index: index.copy_in_memory())
-    index, state = PageIndex(None), State(session=core.session_id)
-    erased: set[str] = set()
+    state, erased = State(session=core.session_id), set[str]()
     for record in core.store.journal.read():
         event = from_record(record)
         apply(state, event, record.seq)
@@ -109,6 +114,7 @@ def _findings(core: Core, counted: dict[str, int]) -> Iterator[_Finding]:
         if record.seq in snapshots and not _is_of(state, snapshots[record.seq]):
             differs = f"snapshot {record.seq} is not the state that the journal makes"
             yield _bad_snapshot(core, f"{differs}: memci repair deletes it, and loading begins earlier")
+    core.check_length(state.seq, stored.seq)
     while index.seq != state.seq:
         advance(index, core.store.journal, state)
     for problem in core.store.snapshots.problems():

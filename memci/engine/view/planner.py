@@ -29,7 +29,10 @@ CLOSE_SHARE = 0.85  # from where on hardly a page comes any more that the next f
 TRIM_SHARE = 0.1  # of the budget: what trimming frees at least, as it costs words that were in view
 LONG_FACTOR = 2  # a result is trimmed that has so many times the tokens of its stub
 
-OPEN_PAGE_SHARE = 0.25  # share of the budget at which the open page is cut, where ``active.page_tokens`` is more than that
+# Share of the budget at which the open page is cut, where ``active.page_tokens`` is more. It is to come back whole: recalled
+# pages may have 0.25, and a cut page is larger by what was said last, its block by a heading. Of agents' pages, at a budget of
+# 8,000, 32% fit that when they are cut at 0.25, 62% at 0.18, and 74% at 0.125, which shows fewer words as they were said.
+OPEN_PAGE_SHARE = 0.18
 
 _RESULTS = ("tool", "function")
 

@@ -466,3 +466,16 @@ def test_a_page_in_view_that_no_contents_page_has_room_for_is_recalled() -> None
     assert (PageState.ACTIVE, 1, 4) == (facts.state, facts.recall_count, facts.last_recall_turn)
     session.fold("all")
     assert () == session.verify().problems
+
+
+def test_pages_of_a_long_run_come_back_whole() -> None:
+    """An open page is cut so early that a heading and what was said last fit, too, in what recalled pages may have."""
+    session = open_session(budget={"window": 2_000, "reserve": 0}, active={"min_pages": 1})
+    session.append(user("go"))
+    for number in range(60):
+        session.extend([calling(f"c{number}"), result(f"c{number}", f"found{number} " + "word " * 40)])
+    archived = indexes(session, PageState.ARCHIVED)
+    assert len(archived) > 5
+    for index in archived:
+        session.recall(index)
+        assert index in session._core.state.recalled

@@ -415,6 +415,16 @@ def test_a_journal_cut_under_an_open_session_ends_its_retries(tmp_path: Path, di
             session.append(user("on"), on_conflict="retry")
 
 
+def test_verifying_names_a_journal_cut_under_an_open_session(tmp_path: Path, directory: Path) -> None:
+    """Verifying ends where the index of the session tells of events that the journal lost, and says so."""
+    with open_on(tmp_path) as session:
+        talk(session, 3)
+        session.search("anything")  # now the index has all of them
+        journal = directory / "journal.jsonl"
+        journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:4]))
+        assert any("cut" in problem for problem in session.verify().problems)
+
+
 def test_what_stands_in_the_place_of_a_snapshot_is_passed_over(tmp_path: Path, directory: Path) -> None:
     """A directory where a snapshot should be only makes loading slower."""
     messages = begun(tmp_path)
