@@ -77,7 +77,7 @@ class LivePage:
         raise ArgumentError(argument="name", value=name, wanted="overview, tree, presets, search, window, page or preview")
 
     def _band(self, session: Session) -> Band:
-        """Return the calls up to now. O(events since the last time), and O(history) at first and after an erasure."""
+        """Return the calls up to now. O(events since); O(history) at first, after an erasure, and with another counter."""
         band, self._kept = self._kept, None  # what fails half-way is not gone on with
         events = None if band is None else band.journal.since(session)
         if band is None or events is None or band.counter != session.config.counter:

@@ -174,7 +174,7 @@ def test_a_browser_goes_from_the_list_to_a_session_and_sees_what_happens(tmp_pat
         page.get_by_role("button", name="Show it").click()
         page.locator("#about").get_by_text("4 turns").wait_for()
         change_by_hand(page)
-        page.add_init_script("let time = 0; performance.now = () => (time += 2000);")  # everything takes two seconds
+        page.add_init_script("let time = 0; performance.now = () => (time += 4000);")  # everything takes four seconds
         page.route("**/notices*", between, times=1)
         page.goto(f"{url}/")
         page.get_by_role("link", name="chat 1").click()

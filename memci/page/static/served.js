@@ -3,7 +3,7 @@
 import { ask, request } from "./asking.js";
 import { start } from "./page.js";
 
-const QUICK_MS = 1000; // after a renewal that took longer, the next one is left to a button
+const QUICK_MS = 3000; // after a renewal that took longer, the next one is left to a button
 
 const session = location.pathname.replace(/sessions\/([^/]+)\/$/, "v1/sessions/$1");
 const view = (name, query) => ask(`${session}/page/${name}`, query);
