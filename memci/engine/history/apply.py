@@ -1,6 +1,7 @@
 """How each event changes the state. Deterministic, no I/O: the same events make the same state, live or replayed."""
 
 from collections.abc import Mapping
+from math import ceil
 from typing import Any, assert_never
 
 import attrs
@@ -30,6 +31,7 @@ from memci.engine.history.tree_events import (
 )
 from memci.engine.settings.config import Config
 from memci.messages.formats import format as formats
+from memci.messages.tokens.message_tokens import REPLY_TOKENS
 
 
 def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912, PLR0915 (one branch a kind of event)
@@ -143,7 +145,7 @@ def _append(state: State, event: events.MessageAppended, seq: int) -> None:
     if message.role == "assistant" and not goes_on:
         state.traffic.calls += 1
         state.spent.calls += state.settled is not None
-        state.spent.sent_tokens += state.window_tokens
+        state.spent.sent_tokens += _window_tokens(state)
     state.turn = event.turn
     if event.opens == SYSTEM:
         page = _numbered(state, event.page, Opening.TURN)
@@ -162,6 +164,20 @@ def _append(state: State, event: events.MessageAppended, seq: int) -> None:
         state.late.setdefault(event.page, []).append(LateResult(event.answers[0][1], node))
         return
     found.join(node, [(call_id, call_seq) for call_id, call_seq in event.answers] if event.answers else ())
+
+
+def _window_tokens(state: State) -> int:
+    """Return what the window takes as it was asked for last, about: see ``Spent``; 0 before the first. O(what was recalled)."""
+    if (settled := state.settled) is None:
+        return 0
+    shown, recalled = state.archive.message_list, state.recalled
+    tokens = REPLY_TOKENS + settled.tools_tokens + settled.extra_tokens
+    tokens += state.system.message_list.tokens + state.hidden_tokens + state.headlines_tokens + state.active.message_list.tokens
+    if shown.head is not None:
+        tokens += shown.tokens + state.instruction_tokens + state.working.message_tokens
+    for part in (state.opening, state.slots, *state.mounts.values(), *recalled.attachments.values(), *recalled.quotes.values()):
+        tokens += part.tokens if part is not None else 0
+    return min(ceil(tokens * (state.scale if settled.scale is None else settled.scale)), settled.budget)
 
 
 def _numbered(state: State, index: str, opened_by: Opening) -> Page:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import takewhile
-from math import ceil
 from typing import Any
 
 import attrs
@@ -22,7 +21,6 @@ from memci.engine.settings.config import Config
 from memci.messages.formats import format as formats
 from memci.messages.formats.format import Format
 from memci.messages.message import Message
-from memci.messages.tokens.message_tokens import REPLY_TOKENS
 
 SYSTEM, USER = "sys", "usr"
 SLOTS = "slots"  # stands for all slots where an erasure names a page
@@ -110,8 +108,8 @@ class Traffic:
 class Spent:
     """What was said and sent in all: it only goes forward, wherever the session goes back to, and a fork has sent nothing yet.
 
-    What the windows of calls took is worked out as a call is answered, by the sums that the state has: results that are shown in
-    part count whole, as far as the window's budget goes.
+    What the window of a call took is worked out as it is answered, by the sums that the state has: results that are shown in part
+    count whole, as far as the window's budget goes.
     """
 
     said_tokens: int = 0  # of all messages that came in
@@ -255,21 +253,6 @@ class State:
     def mount_tokens(self) -> int:
         """What is shown of mounted sessions takes so much. O(mounts)."""
         return sum(mount.tokens for mount in self.mounts.values())
-
-    @property
-    def window_tokens(self) -> int:
-        """What the window takes as it was asked for last, about: see ``Spent``; 0 before the first. O(what was recalled)."""
-        if (settled := self.settled) is None:
-            return 0
-        shown, recalled = self.archive.message_list, self.recalled
-        tokens = REPLY_TOKENS + settled.tools_tokens + settled.extra_tokens + self.mount_tokens
-        tokens += self.system.tokens + self.hidden_tokens + self.headlines_tokens + self.active.tokens
-        tokens += shown.tokens + self.instruction_tokens + self.working.message_tokens if shown.head is not None else 0
-        tokens += self.opening.tokens if self.opening is not None else 0
-        tokens += self.slots.tokens if self.slots is not None else 0
-        tokens += sum(each.tokens for each in recalled.attachments.values())
-        tokens += sum(each.tokens for each in recalled.quotes.values())
-        return min(ceil(tokens * (self.scale if settled.scale is None else settled.scale)), settled.budget)
 
     def open_seqs(self) -> set[int]:
         """Return the sequence numbers of what is being said, and of what opened its turn where that stands apart. O(those)."""

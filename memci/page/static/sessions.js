@@ -55,7 +55,8 @@ function refused(error) {
 }
 
 function show() {
-  next().catch(refused);
+  more.disabled = true; // or what is asked for twice would stand there twice
+  next().catch(refused).finally(() => { more.disabled = false; });
 }
 
 more.addEventListener("click", show);
