@@ -20,11 +20,11 @@ from tests.chat.small_model import ROOT, Gate, small_model
 from tests.chat.summarised_talker import EVERY, turn
 from tests.engine.sessions import config_of
 
-TURNS, FIRST = 100, 60
+TURNS, FIRST = 70, 40
 BEFORE = 3  # summaries that come before the process is killed
 ROOM = 96  # the most tokens that a summary is given
 
-CONFIG: dict[str, Any] = {"budget": {"window": 1_500, "reserve": 0}, "durability": "flush", "summary": {"timeout_s": 100}}
+CONFIG: dict[str, Any] = {"budget": {"window": 1_000, "reserve": 0}, "durability": "flush", "summary": {"timeout_s": 100}}
 OPTIONS = {"max_tokens": 24, "temperature": 0, "seed": 1}
 
 

@@ -20,6 +20,9 @@ ROOT = Path(__file__).parents[2]
 MACHINE = "tests/engine/test_session_machine.py"
 LADDER = "tests/engine/commands/test_ladder.py"
 
+# Of the plugins that are installed, those that these tests need: to load all takes longer than to run the tests.
+_PLUGINS = ["--disable-plugin-autoload", "-p", "pytest_timeout", "-p", "_hypothesis_pytestplugin"]
+
 
 @attrs.frozen
 class SourceBug:
@@ -171,7 +174,8 @@ def main() -> int:
     """Put the bug in, run the tests that are to notice it, and return their exit code."""
     bug = BUGS[sys.argv[1]]
     sys.meta_path.insert(0, _Finder(bug))
-    return pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--tb", "no", "--hypothesis-profile", "seeded", *bug.tests])
+    options = ["-q", "-x", "-p", "no:cacheprovider", "--tb", "no", "--hypothesis-profile", "seeded"]
+    return pytest.main([*_PLUGINS, *options, *bug.tests])
 
 
 if __name__ == "__main__":
