@@ -25,6 +25,7 @@ from memci.errors import ConflictError, PageNotFoundError, UnavailableError
 from tests.torture.users import SIZES, opened
 
 WORKERS = 4
+_PATIENCE = 6  # times as long as was asked for, it goes on until something was erased
 SESSION = "chat"
 CONFIG = {"budget": {"window": 1_000, "reserve": 0}, "durability": "flush"}
 _TABLES = {"record": "line", "page": "body", "snapshot": "line", "search_block": "body"}
@@ -137,7 +138,7 @@ def run(store: str, seconds: float, every_s: float, seed: int) -> int:
 
         began, kills = time.monotonic(), 0
         at_work = [begin(worker) for worker in range(WORKERS)]
-        while time.monotonic() - began < seconds:
+        while (elapsed := time.monotonic() - began) < seconds or (not told.begun and elapsed < _PATIENCE * seconds):
             time.sleep(every_s * chance.random() * 2)
             worker = chance.randrange(WORKERS)
             end(at_work[worker])
@@ -145,7 +146,7 @@ def run(store: str, seconds: float, every_s: float, seed: int) -> int:
             kills += 1
         for process in at_work:
             end(process)
-        problems += problems_of(url, told)
+        problems += problems_of(url, told) if told.begun else ["nothing was erased, so nothing was seen"]
     sys.stdout.write("".join(f"  {problem}\n" for problem in problems[:10]))
     sys.stdout.write(
         f"erasers, {store}: {WORKERS} workers, {kills} kills, {len(told.pages)} turns, {len(told.begun)} pages erased, "
