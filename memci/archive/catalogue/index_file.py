@@ -70,12 +70,21 @@ _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY sql LIKE
 _PASSING = frozenset({"BUSY", "LOCKED", "FULL", "IOERR", "CANTOPEN", "READONLY", "PERM", "NOMEM"})  # kinds of SQLite's errors
 
 
+class _Connection(sqlite3.Connection):
+    """Is closed with whoever asked an index in memory, and needs nobody who says so."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
 class Database:
     """An open index; its statements raise memci's own errors, and write a lone surrogate of a value out in ASCII."""
 
     def __init__(self, path: str, *, uri: bool = False) -> None:
         # The session's lock sees to it that one thread at a time is here.
-        self.connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0, uri=uri)
+        self.connection = sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False, timeout=10.0, uri=uri, factory=_Connection
+        )
         self._transactions = 0  # so far
 
     def run(self, sql: str, *values: object) -> list[Any]:
