@@ -354,8 +354,8 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
     def _load(self, key: SessionKey, kept: KeptState | None, given: Config | None) -> Core:
         """Load a session with settings, by default those in force there, as nobody asks for others."""
 
-        def open_stored() -> BlobSession:
-            return BlobSession(self._store.open(*key, read_only=self._read_only), key.session_id)
+        def open_stored(*, read_only: bool = self._read_only) -> BlobSession:
+            return BlobSession(self._store.open(*key, read_only=read_only), key.session_id)
 
         opened = open_stored()
         core = Core(

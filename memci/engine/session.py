@@ -90,10 +90,12 @@ class Session(HostedSession, SharingSession, AbstractContextManager["Session"]):
         All calls work on it and its windows are those that there would be, but for entries that a summariser would write:
         ``with session.draft() as draft: draft.fold("all"); print(draft.status())``. Nothing is written, in other sessions neither
         and by an engine that only reads; what was done is in memory, and gone once it is closed. It hears of nobody, and nobody
-        of it. Close it as any handle. ``erase`` raises ``PermissionDeniedError``.
+        of it. Close it as any handle; the engine does not close it. ``erase`` raises ``PermissionDeniedError``.
         """
         with self._open() as core:
-            return open_draft(Session, core, self._sibling)
+            draft = open_draft(Session, core, self._sibling)
+        draft._promoted_turn = self._promoted_turn  # noqa: SLF001 (its own)
+        return draft
 
     @property
     def id(self) -> str:

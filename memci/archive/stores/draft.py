@@ -16,30 +16,30 @@ if TYPE_CHECKING:
 class _Journal:
     """What others write after the first record of the draft is not seen."""
 
-    def __init__(self, stored: Journal) -> None:
+    def __init__(self, stored: Journal, begun: "_Journal | None") -> None:
         self._stored = stored
-        self._begins: int | None = None  # after which record, once there is one
-        self._records = list[Record]()
+        self.begins = None if begun is None else begun.begins  # after which record, once there is one
+        self.records = [] if begun is None else [*begun.records]
 
     def head(self) -> int:
-        return self._stored.head() if self._begins is None else self._begins + len(self._records)
+        return self._stored.head() if self.begins is None else self.begins + len(self.records)
 
     def append(self, expected: int, records: Sequence[NewRecord]) -> int:
         check_commit(records)
         if (head := self.head()) != expected:
             raise refusal.conflict(expected, head)
-        if self._begins is None:
-            self._begins = head
-        self._records += [Record(seq, new.kind, new.version, new.body) for seq, new in enumerate(records, head + 1)]
+        if self.begins is None:
+            self.begins = head
+        self.records += [Record(seq, new.kind, new.version, new.body) for seq, new in enumerate(records, head + 1)]
         return self.head()
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Record]:
-        if self._begins is None:
+        if self.begins is None:
             yield from self._stored.read(after, until)
             return
-        if after < self._begins:
-            yield from self._stored.read(after, self._begins if until is None else min(until, self._begins))
-        for record in self._records[max(after - self._begins, 0) :]:
+        if after < self.begins:
+            yield from self._stored.read(after, self.begins if until is None else min(until, self.begins))
+        for record in self.records[max(after - self.begins, 0) :]:
             if until is not None and record.seq > until:
                 return
             yield record
@@ -50,30 +50,35 @@ class _Journal:
 
 
 class _Pages:
-    def __init__(self, stored: Pages) -> None:
+    def __init__(self, stored: Pages, begun: "_Pages | None") -> None:
         self._stored = stored
-        self._written = dict[str, bytes | None]()  # None for one that was removed
+        self.written: dict[str, bytes | None] = {} if begun is None else {**begun.written}  # None for one that was removed
 
     def put(self, pages: Mapping[str, bytes]) -> None:
-        self._written |= pages
+        self.written |= pages
 
     def find(self, name: str) -> bytes | None:
-        return self._written[name] if name in self._written else self._stored.find(name)
+        return self.written[name] if name in self.written else self._stored.find(name)
 
     def names(self) -> Iterator[str]:
-        yield from (name for name in self._stored.names() if name not in self._written)
-        yield from (name for name, page in self._written.items() if page is not None)
+        yield from (name for name in self._stored.names() if name not in self.written)
+        yield from (name for name, page in self.written.items() if page is not None)
 
     def remove(self, names: Collection[str]) -> None:
-        self._written |= dict.fromkeys(names)
+        self.written |= dict.fromkeys(names)
 
 
 class _Snapshots:
-    """Those that are stored; a draft does not last as long as one would serve."""
+    """Those that were stored before the draft began; it does not last as long as one would serve."""
 
-    def __init__(self, stored: Snapshots) -> None:
-        self.find = stored.find
+    def __init__(self, stored: Snapshots, journal: _Journal) -> None:
         self.problems = stored.problems
+        self._stored = stored
+        self._journal = journal
+
+    def find(self, at_most: int | None = None) -> tuple[int, bytes] | None:
+        bounds = [bound for bound in (at_most, self._journal.begins) if bound is not None]
+        return self._stored.find(min(bounds, default=None))
 
     def put(self, seq: int, body: bytes) -> None:
         pass
@@ -99,14 +104,15 @@ class _Blobs:
 class DraftSession:
     """Implements ``memci.archive.stores.contract.SessionStore`` over another one, which is closed with it and never written to.
 
-    Of what the contract asks, it has no redaction and keeps no snapshots. For one thread at a time.
+    Of what the contract asks, it has no redaction and keeps no snapshots. One that was *begun* over the same session is gone on
+    from, and is none the wiser. For one thread at a time.
     """
 
-    def __init__(self, stored: SessionStore) -> None:
+    def __init__(self, stored: SessionStore, begun: "DraftSession | None" = None) -> None:
         self.durability = "memory"
-        self.journal: Journal = _Journal(stored.journal)
-        self.pages: Pages = _Pages(stored.pages)
-        self.snapshots: Snapshots = _Snapshots(stored.snapshots)
+        self.journal: _Journal = _Journal(stored.journal, None if begun is None else begun.journal)
+        self.pages: _Pages = _Pages(stored.pages, None if begun is None else begun.pages)
+        self.snapshots: Snapshots = _Snapshots(stored.snapshots, self.journal)
         self.blobs: Blobs = _Blobs(stored.blobs)
         self._stored = stored
 

@@ -61,7 +61,7 @@ class Core:
     key: SessionKey
     given: Config  # the settings of the engine for it
     store: BlobSession
-    reopen: Callable[[], BlobSession]
+    reopen: Callable[..., BlobSession]
     counter: TokenCounter
     planner: Planner | None  # decides which pages fold at the marks; None for the rules of ``view.planner``
     pool: "SummaryPool | None"  # asks a summariser of pages; None where entries are extracts

@@ -42,13 +42,13 @@ def _nothing(*_given: object) -> None:
 
 def _draft_of(core: Core) -> Core:
     """Return a core of its own that begins as one is stored, and that nobody hears of. O(events since a snapshot)."""
-    stored = core.reopen()
     unlimited = attrs.evolve(core.given.limits, tenant_sessions=None, tenant_bytes=None)
+    stored = DraftSession(core.reopen(read_only=True))
     draft = Core(
         key=core.key,
         given=attrs.evolve(core.given, limits=unlimited),
-        store=BlobSession(DraftSession(stored), core.session_id),
-        reopen=core.reopen,
+        store=BlobSession(stored, core.session_id),
+        reopen=lambda **_read_only: BlobSession(DraftSession(core.reopen(read_only=True), stored), core.session_id),
         counter=core.counter,
         planner=core.planner,
         pool=None,

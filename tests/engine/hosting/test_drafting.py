@@ -115,6 +115,49 @@ def test_other_sessions_are_drafts_too(engine: memci.Engine) -> None:
         assert {"chat", "other"} == set(engine.sessions())
 
 
+@pytest.mark.parametrize("url", ["file:{}/chats", "sqlite:///{}/chats.db"])
+def test_a_draft_of_what_never_began_leaves_nothing(tmp_path: Path, url: str) -> None:
+    """No file, directory or row is made for a session, nor for its index, by an engine that writes either."""
+    with memci.Engine(url.format(tmp_path), config_of(**SMALL)) as engine:
+        began(engine).close()
+        before = {path: path.stat().st_size for path in tmp_path.rglob("*")}, engine.usage()
+        with engine.session("never") as session, session.draft() as draft:
+            draft.append(user("Hello."))
+            assert [] == draft.search("nothing")
+        with engine.session("chat") as session, session.draft() as draft:
+            draft.handoff("new", 0.6)
+            assert draft.search("ask5x1")
+        assert before == ({path: path.stat().st_size for path in tmp_path.rglob("*")}, engine.usage())
+
+
+def test_a_draft_goes_by_its_own_past() -> None:
+    """A snapshot that the session keeps later, after the same events as the draft's, is none of the draft's."""
+    with memci.Engine("memory:", config_of(**{**SMALL, "snapshot_every": 1})) as engine, engine.session("chat") as session:
+        talk(session, 3)
+        session.fold("all")
+        with session.draft() as draft:
+            for each, text in ((draft, "of the draft"), (session, "of the session")):
+                each.append(user(text))
+                each.pin("usr-1")
+            seq = draft.seq
+            draft.append(user("later"))
+            assert "of the draft" in str(draft.render(seq).messages)
+
+
+def test_a_draft_of_a_draft_goes_on_from_it(engine: memci.Engine) -> None:
+    """It begins as the draft is, pages that folded there included, and the two go apart then."""
+    with began(engine) as session, session.draft() as draft:
+        draft.append(user("One thing more."))
+        draft.fold("all")
+        with draft.draft() as other:
+            assert told(draft) == told(other)
+            other.recall("usr-20")
+            other.append(user("And another."))
+            assert draft.seq < other.seq
+        assert "And another." not in str(list(draft.messages()))
+        assert "One thing more." not in str(list(session.messages()))
+
+
 def test_a_draft_hears_of_nobody(engine: memci.Engine) -> None:
     """Once something was tried, what others write does not come in; nobody's observers hear of the draft."""
     heard: list[object] = []
