@@ -10,6 +10,7 @@ from memci.client.answer import (
     Stored,
     SyncedRead,
     WindowRead,
+    Written,
 )
 from memci.client.client import AsyncClient, AsyncRemoteSession, Client, RemoteSession
 
@@ -29,4 +30,5 @@ __all__ = [
     "Stored",
     "SyncedRead",
     "WindowRead",
+    "Written",
 ]

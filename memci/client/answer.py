@@ -1,12 +1,12 @@
 """What an HTTP server answers beside the values that a session itself returns; server and client share these."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import attrs
 
 from memci.archive.catalogue.page_facts import Checkpoint, PageFacts
-from memci.engine.core.monitor import Fold, Zone
+from memci.engine.core.monitor import EngineNotice, Fold, Zone
 from memci.engine.hosting.listing import SessionFacts
 
 Level = Literal["light", "medium", "heavy"]
@@ -39,6 +39,18 @@ class Stored:
     seq: int
     role: str
     tokens: int
+
+
+@attrs.frozen(kw_only=True)
+class Written:
+    """A notice of a server: there are new events up to *seq*, whoever wrote them."""
+
+    session: str
+    tenant: str
+    seq: int
+
+
+ServerNotice: TypeAlias = EngineNotice | Written
 
 
 @attrs.frozen(kw_only=True)

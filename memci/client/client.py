@@ -5,9 +5,9 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+from memci.client.answer import ServerNotice
 from memci.client.exchange import Asked, Heard, Server
 from memci.client.requests import ServerRequests, SessionRequests
-from memci.engine.core.monitor import EngineNotice
 from memci.errors import UnavailableError, missing_extra
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Client(AbstractContextManager["Client"]):
             raise _unreached(error) from error
         return asked.read(answer.status_code, answer.content)
 
-    def _heard(self, asked: Asked[None]) -> Iterator[EngineNotice]:
+    def _heard(self, asked: Asked[None]) -> Iterator[ServerNotice]:
         heard = Heard()
         try:
             with self._http.stream(**self._server.arguments(asked)) as answer:
@@ -128,7 +128,7 @@ class RemoteSession:
         """The session's id."""
         return self._requests.id
 
-    def notices(self) -> Iterator[EngineNotice]:
+    def notices(self) -> Iterator[ServerNotice]:
         """Yield what happens in the session from now on, on the server that is asked, until that ends."""
         return self._client._heard(self._requests.notices())  # noqa: SLF001 (as above)
 
@@ -216,7 +216,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
             raise _unreached(error) from error
         return asked.read(answer.status_code, answer.content)
 
-    async def _heard(self, asked: Asked[None]) -> AsyncGenerator[EngineNotice]:
+    async def _heard(self, asked: Asked[None]) -> AsyncGenerator[ServerNotice]:
         heard = Heard()
         try:
             async with self._http.stream(**self._server.arguments(asked)) as answer:
@@ -247,7 +247,7 @@ class AsyncRemoteSession:
         """The session's id."""
         return self._requests.id
 
-    def notices(self) -> AsyncGenerator[EngineNotice]:
+    def notices(self) -> AsyncGenerator[ServerNotice]:
         """Yield what happens in the session from now on, on the server that is asked, until that ends."""
         return self._client._heard(self._requests.notices())  # noqa: SLF001 (as above)
 

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import attrs
 
 import memci.errors
+from memci.client.answer import ServerNotice, Written
 from memci.engine.core import monitor
 from memci.engine.erasure.erasing import Receipt
 from memci.errors import ErasureError, MemciError, PermissionDeniedError, UnavailableError, missing_extra
@@ -81,13 +82,13 @@ class Heard:
 
     name: str = ""
 
-    def take(self, line: str) -> monitor.EngineNotice | None:
+    def take(self, line: str) -> ServerNotice | None:
         """Return the notice that a line completes; ``None`` for any other, and for one that this version does not know."""
         field, _, rest = line.partition(": ")
         if field == "event":
             self.name = rest
-        kind = getattr(monitor, self.name, None) if field == "data" else None
-        notice: monitor.EngineNotice | None = None if kind is None else structured(codec.decode_foreign(rest.encode()), kind)
+        kind = (Written if self.name == "Written" else getattr(monitor, self.name, None)) if field == "data" else None
+        notice: ServerNotice | None = None if kind is None else structured(codec.decode_foreign(rest.encode()), kind)
         return notice
 
 

@@ -371,6 +371,7 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
             forget_erased=forget_erased,
             clock=self._clock,
             quotas=self._quotas,
+            follow=self._follow if given is None and self._given is None else None,
             monitor=Monitor(key.session_id, key.tenant, self._watchers),
             read_only=self._read_only,
         )
@@ -378,13 +379,18 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
             core.load(kept)
             if not core.state.seq:
                 self._check_key(key)
-            if given is None and core.state.configured:
-                in_force = self._config.with_policy(core.state.config)
-                core.use(in_force, self._counter_of(in_force))
+            if given is None:
+                self._follow(core)
         except BaseException:
             opened.close()
             raise
         return core
+
+    def _follow(self, core: Core) -> None:
+        """Let a session go on with the settings in force there."""
+        in_force = self._config.with_policy(core.state.config)
+        if core.state.configured and in_force != core.given:
+            core.use(in_force, self._counter_of(in_force))
 
     def _check_key(self, key: SessionKey) -> None:
         """Raise ``EncryptionError`` where a new session would have another key than others of its tenant, or none."""

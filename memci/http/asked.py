@@ -12,7 +12,7 @@ from pydantic import AfterValidator
 
 import memci
 from memci.archive.stores.names import SessionKey
-from memci.engine.core.monitor import EngineNotice
+from memci.client.answer import ServerNotice
 from memci.errors import InvalidIdError, PermissionDeniedError, shown
 from memci.http.problem import RefusedError
 from memci.http.tokens import Caller, Scope
@@ -88,11 +88,14 @@ def _session(scope: Scope, *, new: bool = False) -> Callable[..., AsyncIterator[
 
 async def _heard(
     session_id: Segment, request: Request, engine: Engine, asking: Reader
-) -> AsyncIterator[AsyncIterator[EngineNotice]]:
-    async with opened(engine, asking.tenant, session_id) as session:
-        if not await session.seq:
-            raise missing(session_id)
-    with request.app.state.notices.listening(SessionKey(asking.tenant, session_id)) as heard:
+) -> AsyncIterator[AsyncIterator[ServerNotice]]:
+    async def head() -> int:
+        async with opened(engine, asking.tenant, session_id) as session:
+            return await session.seq
+
+    if not (seq := await head()):
+        raise missing(session_id)
+    with request.app.state.notices.listening(SessionKey(asking.tenant, session_id), seq, head) as heard:
         yield heard
 
 
@@ -101,5 +104,5 @@ WrittenSession = Annotated[memci.AsyncSession, Depends(_session(Scope.WRITE))]
 NewSession = Annotated[memci.AsyncSession, Depends(_session(Scope.WRITE, new=True))]
 """A session that may not be there yet."""
 
-Heard = Annotated[AsyncIterator[EngineNotice], Depends(_heard)]
+Heard = Annotated[AsyncIterator[ServerNotice], Depends(_heard)]
 """What happens in a session from now on; nothing of it is kept open for that."""

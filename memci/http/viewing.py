@@ -57,7 +57,8 @@ class Viewer:
 
 async def page(scope: Scope, receive: Receive, send: Send) -> None:
     """Give the files of the page: those of the list at ``/``, and those of a session's page at ``/sessions/…/``."""
-    match scope["path"].removeprefix(scope.get("root_path", "")).split("/"):
+    path = scope["raw_path"].decode("latin-1")  # in which a slash of an id stays one
+    match path.removeprefix(scope.get("root_path", "")).split("/"):
         case ["", name]:
             found = list_file(name)
         case ["", "sessions", _, name]:

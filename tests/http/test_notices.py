@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import uvicorn
 
+import memci
 from memci.archive.stores.names import SessionKey
 from memci.engine.core.monitor import Appended
 from memci.http.guard import Rules
@@ -77,6 +78,24 @@ def test_whoever_listens_hears_what_happens() -> None:
     assert ("Fold", "command", ["usr-1"]) == (fold[0], fold[1]["reason"], fold[1]["pages"])
 
 
+def test_what_others_write_is_told(tmp_path: Path) -> None:
+    """New events of another process, and those without a notice, come as the number of the last; a deletion is the end."""
+    store = f"file:{tmp_path}/chats"
+    with running(Rules(), store) as (url, _), httpx2.Client(timeout=SECONDS) as client, memci.Engine(store, CONFIG) as other:
+        post(url, "chat/messages", {"messages": [user("one"), assistant("two")]})
+        with client.stream("GET", f"{url}/v1/sessions/chat/notices") as answer:
+            lines = answer.iter_lines()
+            with other.session("chat") as session:
+                seq = session.append(user("three")).node.seq
+            ((name, told),) = heard(lines, 1)
+            assert ("Written", "chat", seq) == (name, told["session"], told["seq"])
+            post(url, "chat/annotate", {"address": "usr-1/1", "values": {"stars": 5}})
+            ((name, told),) = heard(lines, 1)
+            assert ("Written", seq + 1) == (name, told["seq"])
+            other.delete("chat")
+            assert [] == heard(lines, 1)
+
+
 def test_nobody_hears_another_tenant(tmp_path: Path) -> None:
     """The session of the same id is another one; without a session there is nothing to hear."""
     path = tmp_path / "tokens.yaml"
@@ -108,7 +127,11 @@ def test_whoever_is_too_slow_is_sent_away() -> None:
 
     async def listen() -> int:
         notices, key = Notices(), SessionKey("t", "chat")
-        with notices.listening(key) as heard:
+
+        async def head() -> int:
+            return 1
+
+        with notices.listening(key, 1, head) as heard:
             for number in range(5_000):
                 notices.hear(Appended(session="chat", tenant="t", messages=1, seq=number, seconds=0))
                 await asyncio.sleep(0)  # as the engine's threads give the loop its turn

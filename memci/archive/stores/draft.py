@@ -18,8 +18,8 @@ class _Journal:
 
     def __init__(self, stored: Journal, begun: "_Journal | None") -> None:
         self._stored = stored
-        self.begins = None if begun is None else begun.begins  # after which record, once there is one
-        self.records = [] if begun is None else [*begun.records]
+        self.begins: int | None = None if begun is None else begun.begins  # after which record, once there is one
+        self.records: list[Record] = [] if begun is None else [*begun.records]
 
     def head(self) -> int:
         return self._stored.head() if self.begins is None else self.begins + len(self.records)

@@ -14,7 +14,7 @@ from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Record
 from memci.archive.stores.names import SessionKey
 from memci.engine.core import indexing
-from memci.engine.core.configuring import configuration, configured
+from memci.engine.core.configuring import configuration, configured, renders_alike
 from memci.engine.core.facts import facts_of, made_facts, placed
 from memci.engine.core.kept_state import KeptState, Prepared
 from memci.engine.core.monitor import Conflict, Monitor, logger
@@ -70,6 +70,7 @@ class Core:
     forget_erased: Callable[["Core", int], None]  # removes what this process stored of pages that others erased after an event
     clock: Callable[[], datetime]
     quotas: Quotas
+    follow: Callable[["Core"], None] | None = None  # puts the settings in force there in the place of those given
     read_only: bool = False  # nothing is written, the index included
     lock: threading.RLock = attrs.field(factory=threading.RLock)  # held by every command; protects everything here
     state: State = attrs.field(factory=State)  # after the last event that this process knows
@@ -370,6 +371,8 @@ class Core:
             self._apply(from_record(record), record.seq)
         if record is not None:
             self._newest = record.body
+            if self.follow is not None:
+                self.follow(self)
 
     def _goes_on(self, kept: KeptState) -> bool:
         """Take over a kept state with what was written since, where it was made of this journal and no snapshot is nearer."""
@@ -485,16 +488,11 @@ class Core:
             )
             raise CorruptError(message, session=self.session_id, place="journal", seq=head + 1)
 
-    @property
-    def renders_alike(self) -> bool:
-        """Whether what the journal shows is rendered as this memci does it, or is to stay."""
-        return self.state.renderer == blocks.RENDERER or self.read_only
-
     def configuration(self) -> list[Event]:
         """Return the event that puts the settings in force which this process wants; none where they are."""
         state = self.state
         wanted = (self.policy, self.chosen, self.instructions, self.headlines)
         known = state.config.policy_mapping() if self.read_only else state.configured  # older journals name fewer keys
-        if self.renders_alike and wanted == (known, state.chosen, state.instructions, state.headlines):
+        if renders_alike(self) and wanted == (known, state.chosen, state.instructions, state.headlines):
             return []
         return [configuration(self)]

@@ -36,14 +36,14 @@ def _estimated_bytes(kept: KeptState) -> int:
 
 
 class KeptStates:
-    """States by session, at most so many bytes of them, each with its settings; the one closed first leaves first."""
+    """States by session, at most so many bytes of them, each with the settings given for it; who closed first leaves first."""
 
     def __init__(self, max_bytes: int) -> None:
         self.total_bytes = 0  # as estimated
         self._max_bytes = max_bytes
-        self._states: OrderedDict[SessionKey, tuple[KeptState, Config, int]] = OrderedDict()
+        self._states: OrderedDict[SessionKey, tuple[KeptState, Config | None, int]] = OrderedDict()
 
-    def put(self, session: SessionKey, kept: KeptState, given: Config) -> None:
+    def put(self, session: SessionKey, kept: KeptState, given: Config | None) -> None:
         """Keep a state in the place of an older one of the session; one that is larger than the bound is not kept. O(visible)."""
         self.pop(session)
         size_bytes = _estimated_bytes(kept)
@@ -153,7 +153,7 @@ class OpenCores:
             kept = None if core.closed or core.lost else core.keep()
             core.closed = True
             if kept is not None:
-                self.kept.put(core.key, kept, core.given)
+                self.kept.put(core.key, kept, core.given if core.follow is None else None)
         core.store.close()
 
     def tails(self) -> dict[SessionKey, int]:

@@ -198,3 +198,22 @@ def test_a_tool_beside_an_application_keeps_its_settings(tmp_path: Path) -> None
             assert 5_000 == session.config.budget.window
         with engine.session("chat", config={**claude, "budget": {"window": 3_000, "reserve": 0}}) as session:
             assert 3_000 == session.window().budget
+
+
+def test_settings_that_the_application_changes_stay_changed() -> None:
+    """A tool that keeps settings takes over those that others put in force since, in an open session and one opened again."""
+    store = MemoryStore()
+    with Engine(store, keep_settings=True) as tool, tool.session("held") as held:
+        for number, window in enumerate((900, 1_500, 1_200)):
+            with Engine(store, {"format": "anthropic", "budget": {"window": window, "reserve": 0}}) as application:
+                for name in ("held", "chat"):
+                    with application.session(name) as session:
+                        session.append(user(f"{number}"))
+            held.refresh()
+            held.append(user("by the tool"))
+            with tool.session("chat") as session:
+                session.refresh()
+                session.append(user("by the tool"))
+                assert ("anthropic", window) == (session.config.format, session.window().budget)
+            assert window == held.window().budget
+        assert 3 == kinds(held).count("configured")
