@@ -1,5 +1,6 @@
 """What somebody does with a session by hand, and what that would change."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ def _fold(session: Session, size: str) -> None:
         session.fold(to=size)  # type: ignore[arg-type]  # which says what it takes
 
 
-OF_PAGES: Mapping[str, Callable[[Session, str], object]] = {
+OF_PAGES: Mapping[str, Callable[[Session, Any], object]] = {
     "fold_page": lambda session, index: session.fold([index]),
     "recall": Session.recall,
     "fade": Session.fade,
@@ -29,7 +30,7 @@ OF_PAGES: Mapping[str, Callable[[Session, str], object]] = {
 }
 """What is done with the page of an index, by name."""
 
-ACTIONS: Mapping[str, Callable[[Session, str], object]] = {
+ACTIONS: Mapping[str, Callable[[Session, Any], object]] = {
     **OF_PAGES,
     "fold": _fold,
     "undo": lambda session, _nothing: session.undo_fold(),
@@ -41,18 +42,19 @@ the marks; with nothing; with a label; with the id of a checkpoint."""
 
 
 def would_change(session: Session, action: str, of: str) -> dict[str, Any]:
-    """Return what an action would change, as JSON: ``words`` for each event, ``before`` and ``after``, windows as they stand.
+    """Return whether an action ``changes`` something, ``words`` of events, and ``before`` and ``after``, windows as they stand.
 
     With a page, ``reasons`` say why it would be where it would be. Raises what the action would. O(events since a snapshot).
     """
     if action not in ACTIONS:
         raise ArgumentError(argument="action", value=action, wanted=", ".join(ACTIONS))
-    before = session.seq
+    before, index = session.seq, int(of) if action in OF_PAGES and re.fullmatch("[0-9]{1,15}", of) else of
     with session.draft() as draft:
-        ACTIONS[action](draft, of)
+        ACTIONS[action](draft, index)
         return {
+            "changes": draft.seq > before,
             "words": [mark.words for mark in read_journal(draft, before).marks],
             "before": window_value(session, before),
             "after": window_value(draft, draft.seq),
-            "reasons": list(draft.explain(of).reasons) if action in OF_PAGES else [],
+            "reasons": list(draft.explain(index).reasons) if action in OF_PAGES else [],
         }

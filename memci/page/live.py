@@ -96,7 +96,7 @@ def _asked(query: Mapping[str, str], name: str) -> str:
 
 
 def _number(query: Mapping[str, str], name: str) -> int:
-    text = _asked(query, name)
+    text = query.get(name, "")
     if not (text.isascii() and text.isdigit() and len(text) <= 18):  # noqa: PLR2004 (as many digits as a number of events has)
         raise ArgumentError(argument=name, value=text, wanted="the number of an event")
     return int(text)

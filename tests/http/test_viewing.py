@@ -8,6 +8,7 @@ import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
+import memci
 from memci.archive.stores.memory import MemoryStore
 from memci.http.guard import Rules
 from memci.http.tokens import Scope, Tokens, new_token
@@ -39,7 +40,9 @@ def test_views_of_a_session_are_resources(api: TestClient) -> None:
     problem(api.get("/v1/sessions/chat/page/else"), 422)
     problem(api.get("/v1/sessions/none/page/overview"), 404)
     preview = "/v1/sessions/chat/page/preview"
-    assert {"words", "before", "after", "reasons"} == set(value(api.get(preview, params={"action": "fold", "of": "all"})))
+    assert {"changes", "words", "before", "after", "reasons"} == set(
+        value(api.get(preview, params={"action": "fold", "of": "all"}))
+    )
     problem(api.get(preview, params={"action": "fold", "of": "tiny"}), 422)
     problem(api.get(preview, params={"action": "recall", "of": "usr-99"}), 404)
     problem(api.get(preview), 422)
@@ -131,6 +134,14 @@ def change_by_hand(page: "Page") -> None:
     page.get_by_role("row", name="recovery").wait_for()
 
 
+def miss(page: "Page", url: str, other: memci.Engine) -> None:
+    """A session that is deleted meanwhile, and one that never was: both are told in words."""
+    other.delete("chat/1")
+    page.locator("#news").get_by_text("there is no session 'chat/1'").wait_for()
+    page.goto(f"{url}/sessions/none/")
+    page.locator("#about").get_by_text("there is no session 'none'").wait_for()
+
+
 @pytest.mark.timeout(300)
 def test_a_browser_goes_from_the_list_to_a_session_and_sees_what_happens(tmp_path: Path) -> None:
     """It asks for a token once, opens a session, and shows what is said in it from then on, by itself until that was slow."""
@@ -145,41 +156,44 @@ def test_a_browser_goes_from_the_list_to_a_session_and_sees_what_happens(tmp_pat
 
     def between(route: "Route") -> None:
         """Say something after the page was read, and before it hears of anything."""
-        post(url, "chat%201/messages", {"messages": [user("clouds"), assistant("They pass.")]}, **authorization)
+        post(url, "chat%2F1/messages", {"messages": [user("clouds"), assistant("They pass.")]}, **authorization)
         route.continue_()
 
-    with running(Rules(tokens=Tokens(path))) as (url, _), launched() as browser:
+    store = f"file:{tmp_path}/chats"
+    with running(Rules(tokens=Tokens(path)), store) as (url, _), launched() as browser, memci.Engine(store, CONFIG) as other:
         for text in ("harbours", "<img src=x onerror=alert(1)>"):
-            post(url, "chat%201/messages", {"messages": [user(text), assistant("It is so.")]}, **authorization)
-        chat = f"{url}/v1/sessions/chat%201"
+            post(url, "chat%2F1/messages", {"messages": [user(text), assistant("It is so.")]}, **authorization)
+        chat = f"{url}/v1/sessions/chat%2F1"
         tokens = httpx2.post(f"{chat}/window", headers=authorization).json()["tokens"]
-        post(url, "chat%201/usage", {"prompt_tokens": tokens}, **authorization)
+        post(url, "chat%2F1/usage", {"prompt_tokens": tokens}, **authorization)
         page = browser.new_page()
         looked_at(page, problems)
         page.on("dialog", answer)
         page.goto(f"{url}/")
-        row = page.get_by_role("row", name="chat 1")
+        row = page.get_by_role("row", name="chat/1")
         row.get_by_text("green").wait_for()
         cells = row.get_by_role("cell").all_inner_texts()
         figures = httpx2.get(f"{chat}/stats", headers=authorization).json()
         shown = f"green, {100 * figures['tokens'] / figures['budget']:.1f} %"
         assert [str(figures["said_tokens"]), "0", str(figures["cost"]), shown] == cells[-4:]
-        page.get_by_role("link", name="chat 1").click()
+        page.get_by_role("link", name="chat/1").click()
         page.locator("#view-window .message").first.wait_for()
         page.locator("#about").get_by_text("2 turns").wait_for()
-        post(url, "chat%201/messages", {"messages": [user("tides"), assistant("They come.")]}, **authorization)
+        with other.session("chat/1") as elsewhere:  # as another process does
+            elsewhere.extend([user("tides"), assistant("They come.")])
         page.locator("#about").get_by_text("3 turns").wait_for()
         page.get_by_role("tab", name="Pages").click()
-        post(url, "chat%201/messages", {"messages": [user("winds"), assistant("They blow.")]}, **authorization)
+        post(url, "chat%2F1/messages", {"messages": [user("winds"), assistant("They blow.")]}, **authorization)
         page.get_by_role("button", name="Show it").click()
         page.locator("#about").get_by_text("4 turns").wait_for()
         change_by_hand(page)
         page.add_init_script("let time = 0; performance.now = () => (time += 4000);")  # everything takes four seconds
         page.route("**/notices*", between, times=1)
         page.goto(f"{url}/")
-        page.get_by_role("link", name="chat 1").click()
+        page.get_by_role("link", name="chat/1").click()
         page.locator("#about").get_by_text("5 turns").wait_for()
-        post(url, "chat%201/messages", {"messages": [user("rain"), assistant("It falls.")]}, **authorization)
+        post(url, "chat%2F1/messages", {"messages": [user("rain"), assistant("It falls.")]}, **authorization)
         page.get_by_role("button", name="Show it").wait_for()
+        miss(page, url, other)
     assert ["This server wants a token:"] == asked
     assert [] == [each for each in problems if not re.search("401|404|409|favicon", each)]

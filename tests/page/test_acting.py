@@ -34,6 +34,7 @@ def test_what_would_happen_is_told_and_then_happens(session: Session, action: st
     """Words, windows and reasons are those of the session once it is done; before, nothing changed."""
     seq, before = session.seq, window_value(session, session.seq)
     would = would_change(session, action, of)
+    assert would["changes"]
     assert told in " ".join(would["words"])
     assert (seq, before) == (session.seq, would["before"])
     ACTIONS[action](session, of)
@@ -49,6 +50,14 @@ def test_a_checkpoint_is_gone_back_to(session: Session) -> None:
     session.fold("all")
     would = would_change(session, "restore_checkpoint", made.id)
     assert then["messages"] == would["after"]["messages"] != would["before"]["messages"]
+
+
+def test_what_would_change_nothing_is_told(session: Session) -> None:
+    """A fold that has nothing to fold and a pin that is there are told to change nothing; a page is named by its number, too."""
+    session.fold("all")
+    assert not would_change(session, "fold", "all")["changes"]
+    assert not would_change(session, "pin", "4")["changes"]
+    assert would_change(session, "pin", "5")["changes"]
 
 
 def test_what_cannot_be_done_is_the_error_of_doing_it(session: Session) -> None:

@@ -55,8 +55,9 @@ async function confirm_(source, action, of, told) {
   document.body.append(dialog);
   dialog.showModal();
   try {
-    fill(inside, ...changes(await source.act.preview(action, of)));
-    act.disabled = false;
+    const would = await source.act.preview(action, of);
+    fill(inside, ...changes(would));
+    act.disabled = !would.changes;
   } catch (error) {
     refused(error);
     return;
@@ -73,10 +74,11 @@ async function confirm_(source, action, of, told) {
   });
 }
 
-function changes({ words, before, after, reasons }) {
+function changes({ changes, words, before, after, reasons }) {
   const { told, articles } = difference(before, after, () => {});
+  const lines = words.length ? words.map((text) => `The journal would say: ${text}.`) : [changes ? "The journal would note it." : "Nothing would be done."];
   return [
-    ...words.map((text) => make("p", { dir: "auto", text: `The journal would say: ${text}.` })),
+    ...lines.map((text) => make("p", { dir: "auto", text })),
     partsTable(["now", "then"], before, after),
     make("p", { class: "quiet", text: told }),
     ...(reasons.length ? [make("h3", { text: "Where the page would be, and why" }), make("ul", {}, ...reasons.map((reason) => make("li", { dir: "auto", text: reason })))] : []),

@@ -8,9 +8,9 @@ export async function request(path, query = {}, accept = "application/json", bod
   const headers = { accept, ...(token ? { authorization: `Bearer ${token}` } : {}), ...(body ? { "content-type": "application/json" } : {}) };
   const answer = await fetch(`${path}?${new URLSearchParams(query)}`, { headers, ...(body ? { method: "POST", body: JSON.stringify(body) } : {}) });
   if (answer.status !== 401) return answer;
-  const given = prompt("This server wants a token:")?.trim();
+  const given = prompt(token ? "This server does not know that token. It wants another one:" : "This server wants a token:")?.trim();
   if (!given) return answer;
-  sessionStorage.setItem(KEPT, given);
+  sessionStorage.setItem(KEPT, given.replace(/[^!-~]/g, "?")); // no other letter can be sent
   return request(path, query, accept, body);
 }
 

@@ -12,6 +12,14 @@ import { windowView } from "./windows.js";
 
 const byId = (id) => document.getElementById(id);
 
+const FOCUSED = "memci-focused"; // what had the focus before the page was read again, by its id
+
+function reload(place) {
+  sessionStorage.setItem(FOCUSED, document.activeElement?.id ?? "");
+  history.replaceState(null, "", place);
+  location.reload();
+}
+
 /** Draw the page of what a source knows. */
 export function start(source) {
   const { facts } = source;
@@ -158,19 +166,22 @@ export function start(source) {
   const chosen = new URLSearchParams(location.hash.slice(1)).get("page");
   turn(view);
   if (chosen) views.pages.open(chosen);
+  if (source.act) byId(sessionStorage.getItem(FOCUSED))?.focus();
   requestAnimationFrame(() => setTimeout(() => performance.mark("first-view")));
   return {
     /** Return whether the window as it was when the page was read is shown, and nothing else. */
     isNow: () => call === last && view === "window",
     /** Read the page again, in the same view, as it is then. */
     again() {
-      history.replaceState(null, "", `#view=${view}&page=${encodeURIComponent(views.pages.chosen())}`);
-      location.reload();
+      reload(`#view=${view}&page=${encodeURIComponent(views.pages.chosen())}`);
     },
     /** Read the page again, and show the window as it is then. */
     renew() {
-      history.replaceState(null, "", "#");
-      location.reload();
+      reload("#");
+    },
+    /** Say something of the page as a whole; nothing, where the text is empty. */
+    say(text) {
+      byId("news").textContent = visible(text);
     },
     /** Say that something happened since, with a button that shows it. */
     offer() {

@@ -2,7 +2,9 @@
 
 import { ask, request } from "./asking.js";
 import { start } from "./page.js";
+import { visible } from "./text.js";
 
+const PAUSE_MS = 2000;
 const QUICK_MS = 3000; // after a renewal that took longer, the next one is left to a button
 
 const session = location.pathname.replace(/sessions\/([^/]+)\/$/, "v1/sessions/$1");
@@ -19,7 +21,11 @@ const CARRIED_OUT = {
 };
 
 const began = performance.now();
-const facts = await view("overview");
+const facts = await view("overview").catch((error) => {
+  document.getElementById("title").textContent = "There is nothing to show";
+  document.getElementById("about").textContent = visible(error.message);
+  return new Promise(() => {}); // and no more
+});
 // The server keeps what it read: how long it took the first time does not tell how long a renewal takes.
 const isRenewal = performance.getEntriesByType("navigation")[0].type === "reload";
 const isQuick = !isRenewal || performance.now() - began < QUICK_MS;
@@ -48,11 +54,25 @@ function happened() {
   else page.offer();
 }
 
-const notices = await request(`${session}/notices`, {}, "text/event-stream");
-if (notices.ok) {
+/** Hear what happens, until the session is not there any more; where the server does not answer, ask again. */
+async function follow() {
+  const notices = await request(`${session}/notices`, {}, "text/event-stream");
+  if (!notices.ok) return page.say((await notices.json()).detail);
+  page.say("");
   if ((await ask(`${session}/events`, { after: facts.seq, limit: 1 })).length) happened(); // before anything could be heard
   const reader = notices.body.pipeThrough(new TextDecoderStream()).getReader();
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
-    if (/^event: (Appended|Fold|Recall|Fade|Eviction|Restored)/m.test(part.value)) happened();
+    if ([...part.value.matchAll(/"seq":(\d+)/g)].some(([, seq]) => Number(seq) > facts.seq)) happened();
   }
+  throw new Error("the stream ended");
 }
+
+async function again() {
+  await follow().catch(async () => {
+    page.say(`The server does not answer: this is as of event ${facts.seq}. It is asked again.`);
+    await new Promise((done) => setTimeout(done, PAUSE_MS));
+    await again();
+  });
+}
+
+again();

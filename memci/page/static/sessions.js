@@ -12,7 +12,9 @@ const FIGURES = ["", "", "", ""]; // the last columns, as long as nobody saw the
 let after = "";
 
 function row(session) {
-  const name = make("a", { href: `sessions/${encodeURIComponent(session.id)}/`, dir: "auto", text: session.title || session.id });
+  const shown = session.title.trim() || (session.id.trim() ? session.id : JSON.stringify(session.id));
+  const isNamed = session.id !== "." && session.id !== ".."; // which no address can hold
+  const name = make(isNamed ? "a" : "span", { ...(isNamed ? { href: `sessions/${encodeURIComponent(session.id)}/` } : {}), dir: "auto", text: shown, title: shown });
   const texts = [session.title ? session.id : "", session.owner];
   const numbers = [number(session.turns), number(session.events), moment(session.used)];
   const cells = [...texts, ...numbers, ...FIGURES].map((text) => make("td", { dir: "auto", text }));
