@@ -45,7 +45,7 @@ class Band:
         self._meter = PromptMeter(counter, formats.get(config.format), config.budget.tokens)
         self._spending = Spending(journal.course, self._meter, counter.margin)
         self._former: PastWindow | None = None  # of the last call
-        self._length = 0  # of its prompt
+        self._length = self._tools = 0  # of its prompt
 
     @property
     def ways(self) -> dict[str, Calls]:
@@ -84,18 +84,20 @@ class Band:
         """Add a row for a window; one that was not sent is not what the next is compared with."""
         window, journal = past.window, self.journal
         seq, system = window.seq, [] if window.system is None else [{"role": "system", "content": window.system}]
-        whole = self._spending.call(seq, window.budget, is_sent=is_sent)
+        tools = window.breakdown.get("tools", 0)  # whose schemas stand first in a prompt
+        whole = self._spending.call(seq, window.budget, tools, is_sent=is_sent)
         prompt = (self._meter if is_sent else copy(self._meter)).call([*system, *window.messages], window.tokens)
-        cached = round(prompt.prefix / prompt.length * window.tokens) if prompt.length else 0
+        length, prefix = tools + prompt.length, tools + prompt.prefix if tools == self._tools else 0
+        cached = round(prefix / length * window.tokens) if length else 0
         row = (seq, journal.turns.get(seq, 0), journal.answers.get(seq, ""), window.tokens, window.budget, cached, whole)
         for name, value in zip(_COLUMNS, row, strict=True):
             self.columns[name].append(value)
         _add_parts(self.parts, window.breakdown, number)
-        if number and prompt.prefix < (1 - _MISSED_SHARE) * self._length:
+        if number and prefix < (1 - _MISSED_SHARE) * self._length:
             self.misses.append([number, _why(journal, journal.calls[number - 1], seq)])
         if is_sent:
-            self._sent += Calls(1, window.tokens, prompt.length, prompt.prefix)
-            self._former, self._length = past, prompt.length
+            self._sent += Calls(1, window.tokens, length, prefix)
+            self._former, self._length, self._tools = past, length, tools
 
 
 def read_band(

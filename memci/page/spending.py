@@ -34,26 +34,26 @@ class Spending:
         self._place = 0  # of the event that comes next
         self._heads: list[tuple[int, _Said]] = [(0, _Said())]  # the last message, by the event since which it is
         self._system: list[SentMessage] = []
-        self._last = (self._system, self._heads[0][1], self._heads[0][1])  # of the call before
+        self._last = (0, self._system, self._heads[0][1], self._heads[0][1])  # of the call before
 
-    def call(self, seq: int, room: int, *, is_sent: bool = True) -> int:
-        """Take in what came until an event, and return the tokens of all so far.
+    def call(self, seq: int, room: int, tools: int, *, is_sent: bool = True) -> int:
+        """Take in what came until an event, and return the tokens of all so far, with those of *tools*, which stand before it.
 
         Where it *is_sent*, take in a call then, of at most *room* tokens.
         """
         self._follow(seq)
-        head, (former_system, former, former_left) = self._heads[-1][1], self._last
+        head, (former_tools, former_system, former, former_left) = self._heads[-1][1], self._last
         system = Calls(tokens=sum(each.tokens for each in self._system), length=sum(len(each.sequence) for each in self._system))
-        tokens = self._size(system.tokens + head.tokens)
+        tokens, first = tools + self._size(system.tokens + head.tokens), tools + system.length
         if is_sent:
-            left = _left(head, int(room / self._margin) - REPLY_TOKENS - system.tokens)
-            begins_alike = former_system is self._system
-            prefix, same = (system.length, _common(head, former).length) if begins_alike else (0, 0)
+            left = _left(head, int((room - tools) / self._margin) - REPLY_TOKENS - system.tokens)
+            begins_alike = former_tools == tools and former_system is self._system
+            prefix, same = (first, _common(head, former).length) if begins_alike else (0, 0)
             slid = same - left.length if left is former_left else 0
-            self.whole += Calls(1, tokens, system.length + head.length, prefix + same)
-            shown, length = system.tokens + head.tokens - left.tokens, system.length + head.length - left.length
-            self.sliding += Calls(1, self._size(shown), length, prefix + max(slid, 0))
-            self._last = self._system, head, left
+            self.whole += Calls(1, tokens, first + head.length, prefix + same)
+            shown, length = system.tokens + head.tokens - left.tokens, first + head.length - left.length
+            self.sliding += Calls(1, tools + self._size(shown), length, prefix + max(slid, 0))
+            self._last = tools, self._system, head, left
         return tokens
 
     def _size(self, tokens: int) -> int:

@@ -305,3 +305,18 @@ def test_a_restored_checkpoint_brings_back_what_was_said(tmp_path: Path) -> None
         whole = read_band(session, read_journal(session)).columns["whole"]
         rounded_up = session.render(at=read_journal(session).calls[-2]).tokens - whole[-2]
         assert 0 <= rounded_up <= 2
+
+
+def test_schemas_of_tools_count_in_each_way() -> None:
+    """While everything fits, windows with tools take what sending everything takes, and the cache could have the tools."""
+    tools = [{"type": "function", "function": {"name": "look_up", "description": "Look a price up. " * 20}}]
+    with memci.Engine("memory:", {"budget": {"window": 5_000, "reserve": 0}}) as engine, engine.session("s") as session:
+        for number in range(5):
+            session.append({"role": "user", "content": f"What does part {number} cost?"})
+            session.window(tools=tools)
+            session.append({"role": "assistant", "content": f"{number} euros."})
+        band = read_band(session, read_journal(session))
+    assert min(band.parts["tools"]) > 50
+    assert {ours - whole for ours, whole in zip(band.columns["tokens"], band.columns["whole"], strict=True)} == {0}
+    assert all(cached > tools for cached, tools in zip(band.columns["cached"][1:], band.parts["tools"][1:], strict=True))
+    assert 1 == len({(ways.tokens, ways.length, ways.prefix) for ways in band.ways.values()})

@@ -30,7 +30,7 @@ export function costView(view, source) {
         make("td", { class: "note", text: way === ours ? "" : saved(ours.cost, way.cost) }),
       ),
     );
-    const caption = `What ${number(ours.calls)} calls send. Cost is in tokens of plain input: what the call before began with as well costs ${prices.read}, the rest ${prices.write}.`;
+    const caption = `What ${number(ours.calls)} calls send. Cost is in tokens of plain input: what the call before began with as well costs ${prices.read}, the rest ${prices.write}. The schemas of tools count in each way.`;
     return table(caption, head, rows);
   }
 
