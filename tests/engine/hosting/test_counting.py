@@ -83,3 +83,13 @@ def test_an_engine_that_only_reads_counts_too() -> None:
     with Engine("memory:", config_of(), read_only=True) as engine, engine.session("new") as session:
         assert session.count([user("Where is my order?")]) > 0
         assert 0 == session.seq
+
+
+def test_a_window_that_a_report_would_refuse_is_counted_without_it() -> None:
+    """Where the last window fits only by the counter alone, it is by the counter alone that messages are counted."""
+    session = open_session(budget=SMALL)
+    session.extend([system("word " * 500), user("Hello.")])
+    session.window()
+    assert session.report_usage(prompt_tokens=900).scale > 1
+    window = session.window(budget=700)
+    assert window.tokens - window.breakdown["reply"] == session.count(window.messages)
