@@ -1,8 +1,7 @@
 """A chat service: streamed answers, tools, pictures and answers anew, by any number of workers that share a store.
 
-``uvicorn --app-dir examples --workers 2 chat_service:app`` starts it; beside uvicorn it needs FastAPI and memci's extra ``chat``.
-``MEMCI_STORE`` is its store, ``MODEL`` at ``OPENAI_BASE_URL`` its model. A client sends a request again, with the same
-``Idempotency-Key``, until it hears ``done``. Who it is, and so its ``tenant``, is left to the service that this becomes.
+``uvicorn --app-dir examples --workers 2 chat_service:app`` starts it, as README.md says. A client sends a request again, with the
+same ``Idempotency-Key``, until it hears ``done``. Who it is, and its ``tenant``, is left to the service that this becomes.
 """
 
 import json
@@ -45,7 +44,8 @@ async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, memci.AsyncEngine]]:
 async def refuse(_: Request, error: Exception) -> JSONResponse:
     """Say why a request is refused: 409 where another one of its chat is being answered, or had its key."""
     kinds = {409: memci.ConflictError | memci.LockedError, 503: memci.StoreError, 422: memci.MemciError}
-    return JSONResponse({"detail": str(error)}, next(status for status, kind in kinds.items() if isinstance(error, kind)))
+    later = {"Retry-After": "1"} if isinstance(error, memci.UnavailableError) else {}  # it passes, as a lease does
+    return JSONResponse({"detail": str(error)}, next(status for status, kind in kinds.items() if isinstance(error, kind)), later)
 
 
 async def opened(chat: str, request: Request) -> AsyncIterator[tuple[memci.AsyncSession, AsyncExitStack]]:
@@ -53,14 +53,13 @@ async def opened(chat: str, request: Request) -> AsyncIterator[tuple[memci.Async
     async with AsyncExitStack() as held:
         session = await held.enter_async_context(request.state.engine.session(chat))
         if request.method == "POST":
-            await held.enter_async_context(session.lease(ttl_s=120, wait_s=0))  # it ends by itself where a worker is killed
+            await held.enter_async_context(session.lease(ttl_s=60, wait_s=0))  # longer than answers take: see README.md
         yield session, held
 
 
 app = FastAPI(lifespan=lifespan, exception_handlers={memci.MemciError: refuse})
 Chat = Annotated[tuple[memci.AsyncSession, AsyncExitStack], Depends(opened)]
 Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
-Text = Annotated[str, Body(min_length=1)]
 Picture = Annotated[str | None, Body(pattern="^data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+=*$")]
 
 
@@ -113,8 +112,8 @@ async def events(chat: Chat, seq: int) -> AsyncIterator[str]:
     yield f"event: {end[0]}\ndata: {json.dumps(end[1])}\n\n"
 
 
-@app.post("/chats/{chat}/messages")
-async def say(chat: Chat, key: Key, text: Text, image: Picture = None) -> StreamingResponse:
+@app.post("/chats/{chat:path}/messages")
+async def say(chat: Chat, key: Key, text: Annotated[str, Body(min_length=1)], image: Picture = None) -> StreamingResponse:
     """Say something, once for a key, and hear the answer; a picture is a data URL."""
     parts = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": image}}]
     await chat[0].set_system([{"role": "system", "content": "You are a helpful assistant."}])
@@ -122,29 +121,30 @@ async def say(chat: Chat, key: Key, text: Text, image: Picture = None) -> Stream
     return StreamingResponse(events(chat, said.node.seq), media_type="text/event-stream")
 
 
-@app.post("/chats/{chat}/regenerate/{seq}")
+@app.post("/chats/{chat:path}/regenerate/{seq}")
 async def regenerate(chat: Chat, seq: int) -> StreamingResponse:
     """Hear another answer in the place of the newest one, which stays as a variant; a request that is repeated hears it again."""
-    if not (said := await newest_turn(chat[0])):
-        raise HTTPException(404, "nothing was said yet")
+    said = await newest_turn(chat[0])
+    if not said or seq <= said[0].seq or not [each async for each in chat[0].events("appended", seq - 1) if each.seq == seq]:
+        raise HTTPException(404, f"{seq} is no answer to what was said last: give the seq of one")
     if seq in [each.seq for each in said[1:]]:
         await chat[0].rewind(said[1].address)
     return StreamingResponse(events(chat, said[0].seq), media_type="text/event-stream")
 
 
-@app.get("/chats/{chat}/messages")
+@app.get("/chats/{chat:path}/messages")
 async def messages(chat: Chat, limit: int = 20, before: str | None = None) -> list[dict[str, Any]]:
     """Return what was said, newest first; the next ones come ``before`` the address of the last one."""
     return [attrs.asdict(said) for said in await chat[0].transcript(limit, before)]
 
 
-@app.get("/chats/{chat}/variants")
+@app.get("/chats/{chat:path}/variants")
 async def variants(chat: Chat, address: str) -> list[dict[str, Any]]:
     """Return all messages that stood at an address."""
     return [attrs.asdict(variant) for variant in await chat[0].variants(address)]
 
 
-@app.post("/chats/{chat}/variants/{seq}")
+@app.post("/chats/{chat:path}/variants/{seq}")
 async def choose(chat: Chat, seq: int) -> str:
     """Go on with a variant, and return its address."""
     return await chat[0].choose(seq)

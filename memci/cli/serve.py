@@ -69,7 +69,9 @@ def serve(  # noqa: PLR0913 (the options of a command)
         stored = open_store(store, settings.durability)  # one for both, as memory: has all in itself
         made = memci.AsyncEngine(stored, settings, tenant, on_conflict="retry", keep_settings=config is None)
         address = f"[{host}]" if ":" in host else host
-        output.note(f"memci serves {shown_url(store)} at http://{address}:{listening.getsockname()[1]}")
+        is_new = tokens is None and next(stored.sessions(tenant), None) is None  # as it looks where --store is mistyped
+        there = f", where tenant {tenant!r} has no session yet" if is_new else ""
+        output.note(f"memci serves {shown_url(store)} at http://{address}:{listening.getsockname()[1]}{there}")
         return made, memci.Engine(stored, settings, tenant, read_only=True, keep_settings=config is None)
 
     serving.serve(engines, listening, rules)

@@ -93,7 +93,7 @@ def refused(error: Exception) -> ProblemResponse:
     """Return the answer that tells of an error; what was not meant to happen is logged, without what anybody said."""
     match error:
         case RefusedError():
-            return _told(error.error, HTTPStatus(error.status_code), error.headers)
+            return _told(error.error, status := HTTPStatus(error.status_code), error.headers, status.phrase)
         case MemciError():
             return _told(error, next(status for kind, status in _STATUSES if isinstance(error, kind)))
         case RequestValidationError():
@@ -116,8 +116,8 @@ def handle_errors(app: FastAPI) -> None:
         app.add_exception_handler(kind, handler)
 
 
-def _told(error: MemciError, status: HTTPStatus, headers: Mapping[str, str] | None = None) -> ProblemResponse:
-    name, title, detail, members = type(error).__name__, _title(error), str(error), dict(vars(error))
+def _told(error: MemciError, status: HTTPStatus, headers: Mapping[str, str] | None = None, title: str = "") -> ProblemResponse:
+    name, title, detail, members = type(error).__name__, title or _title(error), str(error), dict(vars(error))
     if isinstance(error, CorruptError | EncryptionError) or type(error) in (UnavailableError, StoreError):
         logger().error("a request failed with %s: %s", name, error)  # places in the store are for whoever runs the server
         detail = f"{title}: the server's log says more"
@@ -126,6 +126,8 @@ def _told(error: MemciError, status: HTTPStatus, headers: Mapping[str, str] | No
 
 
 def _title(error: MemciError) -> str:
+    if type(error) is ConfigError:
+        return "A setting or an argument cannot be used"  # such as the number of an event
     known = getattr(memci.errors, type(error).__name__, MemciError)  # what it is a class of may be private
     return (known.__doc__ or "").split("\n")[0].split(". ")[0].rstrip(".").replace("``", "")
 

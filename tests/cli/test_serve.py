@@ -28,6 +28,7 @@ class Server:
     url: str
     process: subprocess.Popen[str]
     err: str = ""
+    is_new: bool = False  # it said that there is no session yet
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to end, and return its exit code."""
@@ -45,9 +46,9 @@ def server(*arguments: object) -> Iterator[Server]:
         try:
             assert process.stderr is not None
             line = process.stderr.readline()
-            found = re.fullmatch(r"memci serves \S+ at (http://\S+)\n", line)
+            found = re.fullmatch(r"memci serves \S+ at (http://[^\s,]+)(, where tenant '\w+' has no session yet)?\n", line)
             assert found, line
-            yield Server(found[1], process)
+            yield Server(found[1], process, is_new=found[2] is not None)
         finally:
             process.kill()
 
@@ -57,10 +58,14 @@ def say(url: str, text: str, **headers: str) -> httpx2.Response:
     return httpx2.post(f"{url}/v1/sessions/chat/messages", json=body, headers=headers, timeout=SECONDS)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_serves_until_it_is_told_to_end(tmp_path: Path, number: signal.Signals) -> None:
-    """What it answered is in the store, it ends without an error, and its log has nothing of what was said."""
+@pytest.mark.parametrize(("number", "is_new"), [(signal.SIGTERM, True), (signal.SIGINT, False)])
+def test_it_serves_until_it_is_told_to_end(tmp_path: Path, number: signal.Signals, *, is_new: bool) -> None:
+    """It says if no session is there yet; what it answered is, it ends without an error, its log has nothing of what was said."""
+    if not is_new:
+        with memci.Engine(f"file:{tmp_path}") as engine, engine.session("before") as session:
+            session.append({"role": "user", "content": "hello"})
     with server("--store", f"file:{tmp_path}") as running:
+        assert is_new is running.is_new
         assert 201 == say(running.url, "where is my order?").status_code
         assert 404 == httpx2.get(f"{running.url}/v1/sessions/other", timeout=SECONDS).status_code
         assert 0 == running.end(number)

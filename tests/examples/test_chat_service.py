@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from asyncio import to_thread
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
@@ -293,10 +294,46 @@ def test_an_answer_is_generated_anew(chat: Chat, model: Model) -> None:
     assert 2 == model.asked("a name?")
 
 
-def test_nothing_is_generated_anew_where_nothing_was_said(chat: Chat) -> None:
-    """An empty chat has no answer to be replaced."""
-    assert 404 == chat.post("regenerate/1")[0]
-    assert [] == chat.texts()
+def test_what_is_no_answer_is_not_generated_anew(service: ModuleType) -> None:
+    """A question, what is not there, an answer to an earlier question and anything in an empty chat are refused with a reason."""
+    with TestClient(service.app) as client:
+        assert 404 == client.post("/chats/1/regenerate/1").status_code
+        for key in ("1", "2"):
+            client.post("/chats/1/messages", headers={"Idempotency-Key": key}, json={"text": "Hello."})
+        newest, question, earlier, *_ = [said["seq"] for said in client.get("/chats/1/messages").json()]
+        for seq in (question, earlier, 999, 0, -1):
+            refused = client.post(f"/chats/1/regenerate/{seq}")
+            assert 404 == refused.status_code
+            assert f"{seq} is no answer to what was said last: give the seq of one" == refused.json()["detail"]
+        assert newest == client.get("/chats/1/messages").json()[0]["seq"]
+        assert 200 == client.post(f"/chats/1/regenerate/{newest}").status_code
+
+
+def test_an_id_may_hold_slashes(service: ModuleType) -> None:
+    """Each resource of a chat is found, whether a client encodes the slash or not."""
+    with TestClient(service.app) as client:
+        told = client.post("/chats/a/messages/messages", headers={"Idempotency-Key": "1"}, json={"text": "Hello."})
+        assert "I have read 2 messages." == text_of(list(events(iter(told.text.splitlines()))))
+        answer = client.get("/chats/a%2Fmessages/messages").json()[0]
+        assert 1 == len(client.get("/chats/a/messages/variants", params={"address": answer["address"]}).json())
+        assert 200 == client.post(f"/chats/a/messages/regenerate/{answer['seq']}").status_code
+        assert answer["address"] == client.post(f"/chats/a/messages/variants/{answer['seq']}").json()
+
+
+def test_whoever_is_too_early_hears_when_to_come_again(service: ModuleType) -> None:
+    """A chat that is busy, as after its worker was killed, says so with Retry-After; that a key was used before does not pass."""
+
+    async def ask(text: str) -> httpx2.Response:
+        async with client.app_state["engine"].session("1") as session, session.lease(wait_s=0):
+            return await to_thread(client.post, "/chats/1/messages", headers={"Idempotency-Key": "1"}, json={"text": text})
+
+    with TestClient(service.app) as client:
+        assert client.portal is not None
+        busy = client.portal.call(ask, "Hello.")
+        assert (409, "1") == (busy.status_code, busy.headers["Retry-After"])
+        assert "another request has a lease on it" in busy.json()["detail"]
+        said = [client.post("/chats/1/messages", headers={"Idempotency-Key": "1"}, json={"text": text}) for text in "ab"]
+        assert [(200, None), (409, None)] == [(each.status_code, each.headers.get("Retry-After")) for each in said]
 
 
 def test_a_picture_goes_to_the_model_and_into_the_transcript(chat: Chat, model: Model) -> None:

@@ -50,7 +50,8 @@ def guarded(tokens: Path) -> Iterator[TestClient]:
 def test_a_stranger_is_refused(guarded: TestClient, given: str | None) -> None:
     """Without a token that the server knows nothing is answered, not even whether a session is there."""
     answer = guarded.get(CHAT, headers={} if given is None else {b"Authorization": given.encode("latin-1")})
-    assert "urn:memci:PermissionDeniedError" == problem(answer, 401)["type"]
+    told = problem(answer, 401)
+    assert ("urn:memci:PermissionDeniedError", "Unauthorized") == (told["type"], told["title"])
     assert "Bearer" == answer.headers["www-authenticate"]
 
 
@@ -77,7 +78,8 @@ def test_a_token_is_good_for_its_scope(guarded: TestClient, login: Login, scope:
             if scope.allows(needed):
                 assert answer.is_success, answer.text
             else:
-                assert f"and {needed} is needed" in problem(answer, 403)["detail"]
+                told = problem(answer, 403)
+                assert ("Forbidden", True) == (told["title"], f"and {needed} is needed" in told["detail"])
 
 
 def say_with(client: TestClient, header: dict[str, str]) -> None:

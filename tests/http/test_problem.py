@@ -76,6 +76,14 @@ def test_every_error_that_a_store_or_session_raises_has_a_status() -> None:
     assert {"ConflictError", "MemciError", "PageEvictedError"} == rest - of_models - of_tools
 
 
+def test_an_event_that_is_not_there_is_no_matter_of_settings(api: TestClient) -> None:
+    """The title fits an argument as well as a setting."""
+    say(api, "chat", "the boiler")
+    told = problem(api.get(f"{CHAT}/window", params={"at": 999}), 422)
+    assert ("urn:memci:ConfigError", "A setting or an argument cannot be used") == (told["type"], told["title"])
+    assert "there is no event 999" in told["detail"]
+
+
 def test_a_window_that_cannot_fit_says_by_part_why(api: TestClient) -> None:
     """The tokens of the smallest one add up."""
     say(api, "chat", "the boiler")

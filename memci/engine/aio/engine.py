@@ -348,6 +348,7 @@ class AsyncSession(AbstractAsyncContextManager["AsyncSession"]):
     set_system = _awaited(Session.set_system)
     status = _awaited(Session.status)
     stats = _awaited(Session.stats)
+    count = _awaited(Session.count)
     recap = _awaited(Session.recap)
     handoff = _awaited(Session.handoff)
     promote = _awaited(Session.promote)

@@ -11,6 +11,7 @@ from memci.archive.summarizers.summary import SentWindow
 from memci.chapters.page import MessageNode
 from memci.chapters.recalled import Attachment
 from memci.engine.commands import folding, quoting
+from memci.engine.core.configuring import configured
 from memci.engine.core.core import Core
 from memci.engine.core.kept_state import SentPrompt
 from memci.engine.core.monitor import Zone, zone
@@ -98,6 +99,15 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
     if core.pool is not None and core.pool.extends:
         _note_sent(core, made, written)
     return made
+
+
+def count(core: Core, messages: Sequence[object], tools: Sequence[Mapping[str, Any]] | None) -> int:
+    """Return how many tokens messages and tools take of a window, without the start of the reply. Nothing is written."""
+    schemas, settings = _checked_tools(tools)[0], core.configuration()
+    state = configured(core.state, settings) if settings else core.state
+    tokens = sum(core.count(state.wire.read(message)) for message in messages) + count_tools(schemas, core.counter)
+    settled = state.settled
+    return math.ceil(tokens * (state.scale if settled is None or settled.scale is None else settled.scale))
 
 
 def render_at(core: Core, seq: int) -> Window:

@@ -8,7 +8,7 @@ from threading import Event
 from typing import Any, Literal, TypeVar
 
 from memci.chapters.page import Entry
-from memci.engine.commands import appending
+from memci.engine.commands import appending, window
 from memci.engine.core.core import Core
 from memci.engine.core.monitor import Notice, check_observer
 from memci.engine.hosting import leasing, listing, syncing, transcript
@@ -82,6 +82,16 @@ class HostedSession(ABC):
     def stats(self) -> Stats:
         """Return the session in figures, for a list: what was said and sent so far, its cost, its zone. O(visible)."""
         return self._run(stats)
+
+    def count(self, messages: Sequence[MessageLike], tools: Sequence[Mapping[str, Any]] | None = None) -> int:
+        """Return the tokens of *messages* in the session's format and of the schemas of *tools*, as a window counts them.
+
+        By the settings' counter, framing included, scaled as the last window or report says; the start of the reply (3 tokens)
+        comes on top. Nothing is written, no network is asked. O(their size). ``session.count(window.messages, tools)``, with the
+        tools of that window, is at most ``window.tokens``; where the system prompt is a parameter of its own, it is so with
+        ``{"role": "system", "content": window.system}`` before them, too. ``InvalidMessageError`` for what is no message.
+        """
+        return self._run(lambda core: window.count(core, as_list(messages), tools))
 
     def describe(self, /, **values: Any) -> None:  # noqa: ANN401 (JSON values)
         """Say something of the session itself, such as ``title``, ``owner`` or ``stars``, for ``engine.list_sessions``.
