@@ -180,8 +180,14 @@ def serve(served: Served) -> signal.Signals | None:
         try:
             return anyio.run(_serve, served, sys.stdin.fileno())
         except* BrokenPipeError:
+            sys.unraisablehook = _pass_over_closed_pipe  # the SDK's buffer is still full when it is let go of
             ended = signal.SIGPIPE
         return ended
+
+
+def _pass_over_closed_pipe(unraisable: "sys.UnraisableHookArgs") -> None:
+    if not isinstance(unraisable.exc_value, BrokenPipeError):
+        sys.__unraisablehook__(unraisable)
 
 
 async def _lines(fd: int) -> AsyncIterator[str]:

@@ -4,6 +4,7 @@ import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from weakref import finalize
 
 from memci.archive.catalogue.search import snippet
 from memci.archive.summarizers.words import STOPWORDS, words
@@ -103,6 +104,7 @@ class FullTextSearch:
 
     def __init__(self, pages: Iterable[tuple[str, str]]) -> None:
         self._connection = sqlite3.connect(":memory:")
+        finalize(self, self._connection.close)
         self._connection.execute("CREATE VIRTUAL TABLE page USING fts5(words, name UNINDEXED, text UNINDEXED)")
         rows = ((" ".join(words(text)), name, text) for name, text in pages)
         self._connection.executemany("INSERT INTO page VALUES (?, ?, ?)", rows)

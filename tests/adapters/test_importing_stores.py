@@ -128,9 +128,9 @@ def test_items_of_a_session() -> None:
     """Items of any session of the SDK come through as they are."""
 
     async def read() -> Any:
-        session = SQLiteSession("chat")
-        await session.add_items(ITEMS)
-        return await history(session)
+        with closing(SQLiteSession("chat")) as session:
+            await session.add_items(ITEMS)
+            return await history(session)
 
     imported = asyncio.run(read())
     assert ("chat", ITEMS, ()) == (imported.session_id, list(imported.messages), imported.lost)

@@ -1,5 +1,6 @@
 """The engines that memci is compared with."""
 
+import sqlite3
 from collections.abc import Callable
 from typing import Any
 
@@ -153,3 +154,12 @@ def test_chinese_is_found() -> None:
 def test_a_query_of_marks_finds_nothing() -> None:
     """A query without a word is no error."""
     assert [] == FullTextSearch([("a", "The cat.")]).search("?!", 5)
+
+
+def test_a_search_closes_its_connection() -> None:
+    """Whoever lets go of a full-text search leaves no connection open."""
+    search = FullTextSearch([("a", "The cat.")])
+    connection = search._connection
+    del search
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")

@@ -74,7 +74,8 @@ class _Connection(sqlite3.Connection):
     """Is closed with whoever asked an index in memory, and needs nobody who says so."""
 
     def __del__(self) -> None:
-        self.close()
+        with suppress(sqlite3.ProgrammingError):  # it could not be opened
+            self.close()
 
 
 class Database:

@@ -59,6 +59,12 @@ def test_it_is_there_after_opening_again(path: str) -> None:
     index.close()
 
 
+def test_one_that_cannot_be_opened_is_one_error(tmp_path: Path) -> None:
+    """Nothing more is said of its connection, which never was one."""
+    with pytest.raises(sqlite3.OperationalError, match="unable to open"):
+        index_file.Database(str(tmp_path / "none" / "index.sqlite"))
+
+
 @pytest.mark.parametrize("damage", [b"not a database at all" * 400, b"x"])
 def test_a_file_that_is_no_index_is_made_anew(path: str, damage: bytes) -> None:
     """A file that holds something else is replaced by an empty index that works."""

@@ -147,6 +147,7 @@ def test_a_copy_brings_blobs_along(tmp_path: Path) -> None:
     back = FileStore(tmp_path / "back", "flush")
     copy_session(files, database, "a", now="2026-01-01T00:00:00Z")
     copy_session(database, back, "a", now="2026-01-01T00:00:00Z")
+    database.close()
     with Engine(back, config_of(**SETTINGS)) as engine:
         assert messages == list(engine.session("a").messages())
         assert () == engine.session("a").verify().problems

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -299,7 +300,8 @@ def test_processes_lose_and_double_nothing(scheme: str, tmp_path: Path) -> None:
     ]
     told = [process.communicate()[0].splitlines() for process in processes]
     assert [0, 0, 0] == [process.returncode for process in processes]
-    check(open_store(url, "flush"), [text for texts in told for text in texts])
+    with closing(open_store(url, "flush")) as store:
+        check(store, [text for texts in told for text in texts])
 
 
 def test_an_append_that_is_written_is_never_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,7 @@ def test_a_session_that_cannot_be_read_is_left_out(tmp_path: Path, caplog: pytes
         for name in ("one", "two"):
             with engine.session(name) as session:
                 talk(session, 2)
-    with sqlite3.connect(tmp_path / "chats.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "chats.db")) as connection, connection:
         connection.execute("UPDATE record SET line = x'00' WHERE session = 1")
         connection.execute("DELETE FROM snapshot")
     with Engine(url, config_of()) as engine, caplog.at_level(logging.WARNING):

@@ -2,6 +2,7 @@
 
 import logging
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import attrs
@@ -83,7 +84,7 @@ def test_a_damaged_session_is_left_out(tmp_path: Path, caplog: pytest.LogCapture
     with Engine(SqliteStore(path), config_of()) as engine:
         for name in ("one", "two"):
             say(engine, name, "A zeppelin.", "And more.")
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE record SET line = x'00' WHERE session = 1")
         connection.execute("DELETE FROM snapshot")
     with Engine(SqliteStore(path), config_of()) as engine, caplog.at_level(logging.WARNING):

@@ -82,6 +82,8 @@ def test_a_copy_is_the_session(
     assert page_files(source) == page_files(target)
     assert target.open("default", "chat").snapshots.find() is not None
     assert_whole(source, target)
+    source.close()
+    target.close()
 
 
 def test_a_copy_can_be_repeated() -> None:
@@ -313,6 +315,7 @@ def test_a_page_may_be_erased_while_it_is_copied(
         copy_session(source, target, "chat", now=NOW)
         assert_whole(source, target)
         assert [] == left_in(tmp_path / f"b{moment}")
+        source.close()
         if eraser.left >= 0:
             return
     pytest.fail("it never ends")

@@ -1,6 +1,7 @@
 """Forks: sessions that begin as another one was."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,12 @@ STORES: dict[str, Callable[[Path], Store]] = {
 }
 
 
+@pytest.fixture(params=STORES)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    with closing(STORES[request.param](tmp_path)) as store:
+        yield store
+
+
 def begun(store: Store, turns: int = 6) -> tuple[Engine, Session]:
     """Return a session of so many turns, the older of which are folded."""
     engine = Engine(store, config_of(active={"min_pages": 2}, snapshot_every=5))
@@ -40,10 +47,9 @@ def new_record(record: Record) -> NewRecord:
     return NewRecord(record.kind, record.version, record.body)
 
 
-@pytest.mark.parametrize("make_store", STORES.values(), ids=STORES)
-def test_a_fork_is_what_the_session_was(make_store: Callable[[Path], Store], tmp_path: Path) -> None:
+def test_a_fork_is_what_the_session_was(store: Store) -> None:
     """A fork has the messages, pages, contents page and window of its source; each goes on without the other."""
-    engine, session = begun(make_store(tmp_path))
+    engine, session = begun(store)
     window, pages = session.window(), session.pages()
     fork = engine.fork("chat", "other")
     notices = heard(fork)

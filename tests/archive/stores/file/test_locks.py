@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,10 +70,9 @@ def file_locked(store: Store) -> Iterator[None]:
 def sqlite_locked(store: Store) -> Iterator[None]:
     """Hold the lock that keeps everybody out, readers too."""
     assert isinstance(store, SqliteStore)
-    other = sqlite3.connect(store._database.path, isolation_level=None)
-    other.execute("BEGIN EXCLUSIVE")
-    yield
-    other.close()
+    with closing(sqlite3.connect(store._database.path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        yield
 
 
 @contextmanager
@@ -91,6 +90,12 @@ def postgres_locked(store: Store) -> Iterator[None]:
 Locked = Callable[[Store], AbstractContextManager[None]]
 
 
+@pytest.fixture
+def sqlite(tmp_path: Path) -> Iterator[SqliteStore]:
+    with closing(SqliteStore(tmp_path / "chats.db", "flush", io=HurriedSqlite())) as store:
+        yield store
+
+
 @pytest.fixture(params=["file", "sqlite", "postgres"])
 def locking(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Store, Locked]]:
     store: Store
@@ -98,7 +103,7 @@ def locking(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[St
         case "file":
             store, locked = FileStore(tmp_path, "flush", io=HurriedFiles()), file_locked
         case "sqlite":
-            store, locked = SqliteStore(tmp_path / "chats.db", "flush", io=HurriedSqlite()), sqlite_locked
+            store, locked = request.getfixturevalue("sqlite"), sqlite_locked
         case _:
             server: PostgresServer = request.getfixturevalue("postgres")
             store, locked = PostgresStore(server.new_url(), "flush", io=HurriedPostgres()), postgres_locked
@@ -127,10 +132,9 @@ def test_who_waits_too_long_for_a_lock_is_told(locking: tuple[Store, Locked], wr
     WRITES[write](session)
 
 
-def test_who_reads_too_long_beside_a_lock_is_told(tmp_path: Path) -> None:
+def test_who_reads_too_long_beside_a_lock_is_told(sqlite: SqliteStore) -> None:
     """Where a database keeps readers out, they are told which session they wait for, too."""
-    store = SqliteStore(tmp_path / "chats.db", "flush", io=HurriedSqlite())
-    session = store.open(TENANT, "session")
+    session = sqlite.open(TENANT, "session")
     append_each(session.journal, "a")
     reads: list[Callable[[], object]] = [
         session.journal.head,
@@ -140,24 +144,23 @@ def test_who_reads_too_long_beside_a_lock_is_told(tmp_path: Path) -> None:
         session.snapshots.find,
     ]
     for read in reads:
-        with sqlite_locked(store), pytest.raises(LockedError) as caught:
+        with sqlite_locked(sqlite), pytest.raises(LockedError) as caught:
             read()
         assert "session" == caught.value.session
 
 
-def test_threads_do_not_wait_behind_each_other(tmp_path: Path) -> None:
+def test_threads_do_not_wait_behind_each_other(sqlite: SqliteStore) -> None:
     """Forty threads that write beside a hung writer of the database are all told, each of its own session."""
-    store = SqliteStore(tmp_path / "chats.db", "flush", io=HurriedSqlite())
     for number in range(40):
-        append_each(store.open(TENANT, f"session {number}").journal, "a")
+        append_each(sqlite.open(TENANT, f"session {number}").journal, "a")
     told: list[str] = []
 
     def write(number: int) -> None:
         with pytest.raises(LockedError) as caught:
-            store.open(TENANT, f"session {number}").journal.append(1, [new_record("b")])
+            sqlite.open(TENANT, f"session {number}").journal.append(1, [new_record("b")])
         told.append(caught.value.session)
 
-    with sqlite_locked(store):
+    with sqlite_locked(sqlite):
         in_threads(write, range(40))
     assert {f"session {number}" for number in range(40)} == set(told)
 

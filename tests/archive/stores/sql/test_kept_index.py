@@ -4,6 +4,7 @@ import sqlite3
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -117,14 +118,15 @@ def test_damaged_blocks_are_made_anew(engine: Engine, url: str) -> None:
     with engine.session("talk") as session:
         talk(session, 1500)
         found = found_in(session)
-    older = sqlite3.connect(":memory:")
-    older.executescript("PRAGMA page_size = 16384; CREATE TABLE meta (seq); PRAGMA user_version = 1")
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript("PRAGMA page_size = 16384; CREATE TABLE meta (seq); PRAGMA user_version = 1")
+        older = connection.serialize()
     kept = blocks(url)
     assert len(kept) > 70
     damages: list[tuple[str, tuple[object, ...]]] = [
         ("UPDATE memci_search_block SET body = %s WHERE number BETWEEN %s AND %s", (body, *numbers))
         for numbers in ((0, 0), (1, 1), (64, 999))
-        for body in (b"x", *map(zlib.compress, (b"", bytes(16384), older.serialize()[:16384])))
+        for body in (b"x", *map(zlib.compress, (b"", bytes(16384), older[:16384])))
     ]
     damages += [("DELETE FROM memci_search_block WHERE number > 0", ()), ("DELETE FROM memci_search_block", ())]
     for damage, values in damages:

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def begun(store: Store, run: Callable[..., list[Any]]) -> Damaged:
 @pytest.fixture
 def on_sqlite(tmp_path: Path) -> Iterator[Damaged]:
     def run(sql: str, *values: object) -> list[Any]:
-        with sqlite3.connect(tmp_path / "chats.db") as connection:
+        with closing(sqlite3.connect(tmp_path / "chats.db")) as connection, connection:
             return connection.execute(sql.replace("{}", ""), values).fetchall()
 
     store = SqliteStore(tmp_path / "chats.db", "flush")

@@ -181,4 +181,5 @@ def test_other_tables_beside_those_of_the_store_do_no_harm(store: SqliteStore, p
     assert TEXTS == read_all(store)
     append_to_all(store)
     shutil.copy(path, path.with_suffix(".copy"))
-    assert {*TEXTS, "new"} == set(SqliteStore(path.with_suffix(".copy")).sessions(TENANT))
+    with closing(SqliteStore(path.with_suffix(".copy"))) as copy:
+        assert {*TEXTS, "new"} == set(copy.sessions(TENANT))
