@@ -15,11 +15,6 @@ if TYPE_CHECKING:
     from memci.engine.core.core import Core
 
 
-def renders_alike(core: "Core") -> bool:
-    """Return whether what the journal shows is rendered as this memci does it, or is to stay."""
-    return core.state.renderer == blocks.RENDERER or core.read_only
-
-
 def configuration(core: "Core") -> Event:
     """Return the event that puts the settings in force that are wanted here; ``ConfigError`` for another format. O(visible)."""
     state, known, given = core.state, core.state.config.format, core.config.format
@@ -46,7 +41,7 @@ def configuration(core: "Core") -> Event:
         headlines_tokens=count(core.headlines),
         scale=state.scale if state.configured and not changed else core.counter.margin,
         counted=recounted(state, core.count, core.count_stub, core.count_trimmed)
-        if changed or (state.configured and not renders_alike(core))
+        if changed or (state.configured and state.renderer != blocks.RENDERER and not core.read_only)
         else None,
         renderer=blocks.RENDERER,
     )

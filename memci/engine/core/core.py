@@ -14,7 +14,7 @@ from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import Record
 from memci.archive.stores.names import SessionKey
 from memci.engine.core import indexing
-from memci.engine.core.configuring import configuration, configured, renders_alike
+from memci.engine.core.configuring import configuration, configured
 from memci.engine.core.facts import facts_of, made_facts, placed
 from memci.engine.core.kept_state import KeptState, Prepared
 from memci.engine.core.monitor import Conflict, Monitor, logger
@@ -493,6 +493,7 @@ class Core:
         state = self.state
         wanted = (self.policy, self.chosen, self.instructions, self.headlines)
         known = state.config.policy_mapping() if self.read_only else state.configured  # older journals name fewer keys
-        if renders_alike(self) and wanted == (known, state.chosen, state.instructions, state.headlines):
+        is_alike = self.read_only or state.renderer == blocks.RENDERER
+        if is_alike and wanted == (known, state.chosen, state.instructions, state.headlines):
             return []
         return [configuration(self)]

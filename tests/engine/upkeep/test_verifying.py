@@ -2,6 +2,7 @@
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,13 +15,13 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
     """All connections to databases that are opened during the test."""
     opened: list[sqlite3.Connection] = []
 
-    class Recorded(sqlite3.Connection):
-        def __init__(self, *arguments: object, **options: object) -> None:
-            super().__init__(*arguments, **options)  # type: ignore[arg-type]
-            opened.append(self)
-
     connect = sqlite3.connect
-    monkeypatch.setattr(sqlite3, "connect", lambda *arguments, **options: connect(*arguments, factory=Recorded, **options))
+
+    def recorded(*arguments: Any, **options: Any) -> sqlite3.Connection:  # noqa: ANN401 (those of sqlite3)
+        opened.append(connect(*arguments, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", recorded)
     return opened
 
 
