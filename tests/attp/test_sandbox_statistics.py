@@ -40,7 +40,7 @@ REFUSED = [
     "mean([])",
     "fmean([1], weights=[1, 2])",
     "fmean([1], weights=[0])",
-    "geometric_mean([0])",
+    "geometric_mean([-1])",
     "harmonic_mean([-1])",
     "median([])",
     "mode([])",

@@ -21,9 +21,9 @@ class Told:
     journal: tuple[SessionEvent, ...]
     config: Config = attrs.field(factory=Config)
 
-    def events(self) -> Iterator[SessionEvent]:
-        """Yield its events."""
-        return iter(self.journal)
+    def events(self, *, after: int = 0) -> Iterator[SessionEvent]:
+        """Yield its events after one."""
+        return (event for event in self.journal if event.seq > after)
 
 
 def read(*events: tuple[str, dict[str, Any]]) -> Journal:
