@@ -157,7 +157,7 @@ class SessionMachine(RuleBasedStateMachine):
         return self.core.state.scale if self.core.state.configured else 1.0
 
     def is_full(self, scale: float) -> bool:
-        cut = max(1, min(self.config.active.page_tokens, int(0.25 * self.config.budget.tokens)))
+        cut = max(1, min(self.config.active.page_tokens, int(0.18 * self.config.budget.tokens)))
         newest = self.model.pages[-1].messages if self.model.pages else []
         return sum(count_message(value, self.core.counter) for value in newest) * scale >= cut
 
