@@ -10,7 +10,7 @@ from schemathesis.core.transport import Response
 from tests.http.attacking import AnyCase, Tally, attack, operations
 from tests.http.serving import say, serving, value
 
-EXAMPLES = 12  # of each kind for each operation
+EXAMPLES = 44  # of each kind for each operation
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +19,7 @@ def described() -> Iterator[TestClient]:
         yield api
 
 
+@pytest.mark.timeout(400)
 def test_every_operation_answers_as_it_is_described(described: TestClient) -> None:
     """No answer is a failure of the server, and each has a status, a type and a shape that the description names."""
     tally, number = Tally(), 0
