@@ -1,6 +1,5 @@
 """What routes are given: the engine, who asks, and the session that a path names, opened for one request."""
 
-import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from http import HTTPStatus
@@ -13,6 +12,7 @@ from pydantic import AfterValidator
 import memci
 from memci.archive.stores.names import SessionKey
 from memci.client.answer import ServerNotice
+from memci.engine.reading.pages import page_named
 from memci.errors import InvalidIdError, PermissionDeniedError, shown
 from memci.http.problem import RefusedError
 from memci.http.tokens import Caller, Scope
@@ -22,15 +22,14 @@ def _decoded(segment: str) -> str:
     return unquote_to_bytes(segment).decode()  # what is not UTF-8 is a ValueError
 
 
-def _page(segment: str) -> str | int:
-    return int(segment) if re.fullmatch("[0-9]{1,15}", segment) else segment
-
-
 Segment = Annotated[str, Path(min_length=1), AfterValidator(_decoded)]
 """One segment of a path; the guard leaves it as it came."""
 
 Index = Annotated[
-    str, Path(min_length=1, description="Such as usr-12, or the number alone."), AfterValidator(_decoded), AfterValidator(_page)
+    str,
+    Path(min_length=1, description="Such as usr-12, or the number alone."),
+    AfterValidator(_decoded),
+    AfterValidator(page_named),
 ]
 
 Key = Annotated[str | None, Header(alias="Idempotency-Key", description="Repeating a request with its key is done once.")]

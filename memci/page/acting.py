@@ -1,9 +1,9 @@
 """What somebody does with a session by hand, and what that would change."""
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from memci.engine.reading.pages import page_named
 from memci.engine.session import Session
 from memci.errors import ArgumentError
 from memci.page.journal import read_journal
@@ -48,7 +48,7 @@ def would_change(session: Session, action: str, of: str) -> dict[str, Any]:
     """
     if action not in ACTIONS:
         raise ArgumentError(argument="action", value=action, wanted=", ".join(ACTIONS))
-    before, index = session.seq, int(of) if action in OF_PAGES and re.fullmatch("[0-9]{1,15}", of) else of
+    before, index = session.seq, page_named(of) if action in OF_PAGES else of
     with session.draft() as draft:
         ACTIONS[action](draft, index)
         return {

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 import attrs
@@ -142,10 +142,7 @@ class PageIndex:
     def copy_in_memory(self) -> "PageIndex":
         """Return a copy that lives in memory and can be written to. O(size of the file)."""
         copy = PageIndex(None)
-        with ExitStack() as failed:
-            failed.callback(copy.close)
-            self._db().copy_to(copy._db())
-            failed.pop_all()
+        self._db().copy_to(copy._db())
         return copy
 
     def branch(self) -> "PageIndex":

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from memci.engine.core.core import Core
 
 
-def configuration(core: "Core") -> Event:
-    """Return the event that puts the settings in force that are wanted here; ``ConfigError`` for another format. O(visible)."""
+def configuration(core: "Core", *, is_alike: bool) -> Event:
+    """Return the event that puts the settings in force that are wanted here; ``ConfigError`` for another format. O(visible).
+
+    *is_alike*: what the journal shows is rendered as this memci does it, or is to stay.
+    """
     state, known, given = core.state, core.state.config.format, core.config.format
     if known != given:
         message = (
@@ -41,7 +44,7 @@ def configuration(core: "Core") -> Event:
         headlines_tokens=count(core.headlines),
         scale=state.scale if state.configured and not changed else core.counter.margin,
         counted=recounted(state, core.count, core.count_stub, core.count_trimmed)
-        if changed or (state.configured and state.renderer != blocks.RENDERER and not core.read_only)
+        if changed or (state.configured and not is_alike)
         else None,
         renderer=blocks.RENDERER,
     )

@@ -122,8 +122,7 @@ class Core:
             self._choose(
                 choice(self.state.chosen, given, self.given.models), None if "preset" in given else self.state.config, given
             )
-            if events := [*self.configuration(), *also]:
-                self.commit_alone(events)
+            self.configure(also)
         finally:
             self._follow_choice()
 
@@ -288,10 +287,10 @@ class Core:
         self.store.index.reset()
         self.indexed, self._indexed_seq = None, 0
 
-    def configure(self) -> None:
-        """Put the settings that this process wants in force, where they are not."""
-        if settings := self.configuration():
-            self.commit_alone(settings)
+    def configure(self, also: Sequence[Event] = ()) -> None:
+        """Put the settings that this process wants in force, where they are not, and commit with that what happens *also*."""
+        if events := [*self.configuration(), *also]:
+            self.commit_alone(events)
 
     def ask(self, question: Callable[["PageIndex"], _Answer]) -> _Answer:
         """Return what the index of page facts answers, brought up to date, O(events since), or made again where it is damaged."""
@@ -496,4 +495,4 @@ class Core:
         is_alike = self.read_only or state.renderer == blocks.RENDERER
         if is_alike and wanted == (known, state.chosen, state.instructions, state.headlines):
             return []
-        return [configuration(self)]
+        return [configuration(self, is_alike=is_alike)]

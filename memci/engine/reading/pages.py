@@ -55,6 +55,11 @@ def page_index(index: object) -> str:
     raise InvalidIdError(message, value=index)
 
 
+def page_named(text: str) -> str | int:
+    """Return the page that a text names, as calls take it: its index, or the number alone."""
+    return int(text) if re.fullmatch("[0-9]{1,15}", text) else text
+
+
 def entry_address(address: object) -> tuple[str, int]:
     """Return the page index and the position of an address such as ``usr-12/3``; else raise ``InvalidIdError``."""
     found = _ADDRESS.fullmatch(address) if isinstance(address, str) else None

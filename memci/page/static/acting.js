@@ -1,7 +1,7 @@
 // Doing something with the session by hand: first it is shown what that would change, then it is done.
 
 import { difference, partsTable } from "./difference.js";
-import { counted, fill, make, moment, number, visible } from "./text.js";
+import { counted, fill, make, moment, number } from "./text.js";
 
 const SIZES = { "": "as far as its marks say", light: "to 20 % less", medium: "to 40 % less", heavy: "to 60 % less", all: "all complete pages" };
 
@@ -50,13 +50,13 @@ async function confirm_(source, action, of, told) {
   const act = make("button", { type: "button", class: "primary", disabled: true, text: "Do it" });
   const leave = make("button", { type: "button", text: "Leave it as it is", on: { click: () => dialog.close() } });
   const dialog = make("dialog", { "aria-labelledby": "asked" }, title, inside, make("div", { class: "buttons" }, act, leave));
-  const refused = (error) => fill(inside, make("p", { class: "notice", text: `This cannot be done: ${visible(error.message)}` }));
+  const refused = (error) => fill(inside, make("p", { class: "notice", text: `This cannot be done: ${error.message}` }));
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
   try {
     const would = await source.act.preview(action, of);
-    fill(inside, ...changes(would));
+    fill(inside, ...preview(would));
     act.disabled = !would.changes;
   } catch (error) {
     refused(error);
@@ -74,7 +74,7 @@ async function confirm_(source, action, of, told) {
   });
 }
 
-function changes({ changes, words, before, after, reasons }) {
+function preview({ changes, words, before, after, reasons }) {
   const { told, articles } = difference(before, after, () => {});
   const lines = words.length ? words.map((text) => `The journal would say: ${text}.`) : [changes ? "The journal would note it." : "Nothing would be done."];
   return [

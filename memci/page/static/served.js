@@ -67,12 +67,12 @@ async function follow() {
   throw new Error("the stream ended");
 }
 
-async function again() {
-  await follow().catch(async () => {
+for (;;) {
+  try {
+    await follow();
+    break;
+  } catch {
     page.say(`The server does not answer: this is as of event ${facts.seq}. It is asked again.`);
     await new Promise((done) => setTimeout(done, PAUSE_MS));
-    await again();
-  });
+  }
 }
-
-again();
