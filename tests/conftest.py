@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from memci.engine.core.worker import Worker
 
-pytest_plugins = ["memci.testing.conformance"]
+pytest_plugins = ["memci.testing.conformance", "tests.costs"]
 
 # Two cores are shared with other runs, so that no example may be judged by the clock.
 settings.register_profile(

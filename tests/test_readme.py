@@ -60,6 +60,7 @@ def test_only_the_blocks_of_a_language_are_code() -> None:
     assert ["", "", "", "", "", "$ memci", ""] == code_lines(markdown, "console")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_python_blocks_run_in_order(name: str, tmp_path: Path) -> None:
     """A page has Python blocks, and run one after the other in an empty folder they succeed without a warning."""

@@ -20,6 +20,7 @@ def output(*command: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_the_sample_of_replay_is_what_it_prints() -> None:
     """The numbers of a replay that the page on the command line shows are those of the example, up to the line that cuts them."""
     lines = [line for line in code_lines(text("docs/cli.md"), "console") if line]
@@ -28,6 +29,7 @@ def test_the_sample_of_replay_is_what_it_prints() -> None:
     assert shown == output("-m", "memci", *command.split()[2:])[: len(shown)]
 
 
+@pytest.mark.slow
 def test_the_sample_of_a_dry_run_is_what_it_prints(tmp_path: Path) -> None:
     """The window before and after a fold, on the page on the command line, is that of the example, and stays as it is."""
     kept = "--store", f"file:{tmp_path}", "--session", "support"
@@ -38,6 +40,7 @@ def test_the_sample_of_a_dry_run_is_what_it_prints(tmp_path: Path) -> None:
     assert printed == output("-m", "memci", *words[: words.index("--session")], *kept)
 
 
+@pytest.mark.slow
 def test_the_samples_of_the_contents_page_are_what_the_demo_prints(tmp_path: Path) -> None:
     """The contents page that the reference shows, and the row in the concepts, are those of the example, but for what is cut."""
     kept = "--store", f"file:{tmp_path}", "--session", "support"
@@ -81,6 +84,7 @@ def test_the_size_of_the_prompt_of_attp_is_measured() -> None:
     assert get_counter("o200k_base").count(attp_prompt()) == pytest.approx(int(told[1]), rel=0.05)
 
 
+@pytest.mark.slow
 def test_the_picture_of_the_readme_is_drawn_from_a_run() -> None:
     """The picture of a window, and the sizes that are said of it, are those that the example draws."""
     drawn = output("examples/draw_window.py")

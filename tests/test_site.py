@@ -80,6 +80,7 @@ def pages(site: Path) -> Iterator[Path]:
     yield from found
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_from_another_host(site: Path) -> None:
     """No page, and no style sheet, names a picture, script, font or style of another host."""
     for page in pages(site):

@@ -25,6 +25,8 @@ from memci.engine.session import Session
 from memci.errors import ConfigError
 from tests.adapters.budget import COUNT, WINDOW
 
+pytestmark = pytest.mark.frameworks
+
 Answer = Callable[[Sequence[Message], int], list[Content]]
 USAGE = {"input_token_count": 1_000, "cache_read_input_token_count": 400}
 
@@ -124,6 +126,7 @@ def remembering(messages: Sequence[Message], number: int) -> list[Content]:
     return text("It is done. " * 8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streams", [False, True])
 def test_forty_turns_with_tools(session: Session, *, streams: bool) -> None:
     """No call is over the window, the model brings an early page back within a run, and the session holds every message."""

@@ -15,6 +15,8 @@ from memci.adapters.anthropic import MemciMiddleware
 from memci.engine.session import Session
 from tests.adapters.budget import COUNT, WINDOW
 
+pytestmark = pytest.mark.frameworks
+
 SYSTEM = "You are a careful helper."
 ASKED: dict[str, Any] = {"model": "claude-of-a-test", "max_tokens": 500, "system": SYSTEM}
 
@@ -106,6 +108,7 @@ def question(number: int) -> str:
     return said if number == 3 else f"Question {number}: what of the boats of pier {number}?"
 
 
+@pytest.mark.slow
 def test_forty_turns_with_the_tool_runner(session: Session) -> None:
     """No request is over the window, the model brings an early page back within a run, and the session holds every message."""
     memory = MemciMiddleware(session)

@@ -231,6 +231,7 @@ def test_a_conversation_is_stored_whole_or_not_at_all() -> None:
         assert [] == list(engine.sessions())
 
 
+@pytest.mark.slow
 def test_an_import_that_was_killed_is_repeated(tmp_path: Path) -> None:
     """Wherever an importer was killed, the next one leaves each conversation once, and nothing was half there."""
     command = [sys.executable, "-m", "tests.adapters.killed_import", str(tmp_path)]

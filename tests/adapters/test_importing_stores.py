@@ -18,6 +18,8 @@ from memci.adapters.importing.imported import import_into
 from memci.adapters.importing.langgraph import threads
 from memci.errors import ConfigError, InvalidMessageError
 
+pytestmark = pytest.mark.frameworks
+
 CALL = {"name": "look", "args": {"at": "boiler"}, "id": "call-1"}
 ITEMS: list[Any] = [
     {"role": "user", "content": "How hot is it?"},

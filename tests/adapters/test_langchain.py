@@ -21,6 +21,8 @@ import memci
 from memci.adapters.langchain import MemciMiddleware, history
 from tests.adapters.budget import COUNT, WINDOW
 
+pytestmark = pytest.mark.frameworks
+
 
 class Model(BaseChatModel):
     """Answers by a function of the messages, and remembers what it was asked."""
@@ -87,6 +89,7 @@ def agent_of(model: Model, engine: Any, **given: Any) -> Any:
     return create_agent(model, [look], system_prompt="You are a careful helper.", middleware=[MemciMiddleware(engine)], **given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_async", [False, True])
 def test_forty_turns_with_tools(engine: memci.Engine, *, is_async: bool) -> None:
     """No call is over the window, the model brings an early page back, and the session holds every message of the state."""

@@ -29,6 +29,8 @@ from memci.adapters.openai_agents import MemciSession
 from memci.engine.session import Session
 from tests.adapters.budget import COUNT, WINDOW
 
+pytestmark = pytest.mark.frameworks
+
 
 @pytest.fixture(autouse=True)
 def _no_tracing() -> None:
@@ -86,6 +88,7 @@ def remembering(call: ModelCall, number: int) -> list[Any]:
     return [assistant_message("It is done. " * 8, item_id=f"m{number}")]
 
 
+@pytest.mark.slow
 def test_forty_turns_with_tools(session: Session) -> None:
     """No call is over the window, the model brings an early page back within a run, and the session holds every item."""
     model = model_of(remembering)
@@ -102,6 +105,7 @@ def test_forty_turns_with_tools(session: Session) -> None:
     assert "sealed" in json.dumps(model.calls[-3].input)
 
 
+@pytest.mark.slow
 def test_one_long_run(session: Session) -> None:
     """Within a run of 40 calls, each that is sent fits, though the SDK reads its session only once."""
 

@@ -15,6 +15,8 @@ import memci
 from memci.adapters.pydantic_ai import MemciCapability, history
 from tests.adapters.budget import COUNT, WINDOW
 
+pytestmark = pytest.mark.frameworks
+
 
 def request_tokens(messages: list[Any], info: AgentInfo) -> int:
     """Return what a request takes, counted by the framework's own messages: every text of every part, and what is offered."""
@@ -93,6 +95,7 @@ def run_forty(engine: memci.Engine, *, with_history: bool) -> tuple[Model, list[
     return model, [*kept, *result.new_messages()], result.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_history", [False, True])
 def test_forty_turns_with_tools(engine: memci.Engine, *, with_history: bool) -> None:
     """No request is over the window, the model brings an early page back, and the session holds every message."""
@@ -108,6 +111,7 @@ def test_forty_turns_with_tools(engine: memci.Engine, *, with_history: bool) -> 
     assert 5 * 40 + 6 == len(said)
 
 
+@pytest.mark.slow
 def test_messages_in_view_are_the_frameworks_own(engine: memci.Engine) -> None:
     """Thoughts with their signatures and all: a request has the objects of the history, where they are shown whole."""
     model, messages, _ = run_forty(engine, with_history=True)
@@ -282,6 +286,7 @@ def test_another_format_is_refused() -> None:
         run(agent_of(Model(), MemciCapability(engine)), "One?", conversation_id="chat")
 
 
+@pytest.mark.slow
 def test_many_conversations_at_once(engine: memci.Engine) -> None:
     """One capability serves them all, each from its own session."""
     agent = agent_of(Model(), MemciCapability(engine))

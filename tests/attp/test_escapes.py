@@ -67,6 +67,7 @@ def test_an_escape_ends_as_a_typed_error(name: str, sandbox: Sandbox) -> None:
     assert [1] == sandbox.run("__result__ = find(1)", {"find": find}).value
 
 
+@pytest.mark.slow
 def test_the_process_is_as_before(sandbox: Sandbox) -> None:
     """All attempts leave this process with as many descriptors and threads as before, and with no more memory than some pages."""
 
@@ -82,6 +83,7 @@ def test_the_process_is_as_before(sandbox: Sandbox) -> None:
     assert memory_after - memory < 8 * MIB
 
 
+@pytest.mark.slow
 def test_the_workers_end_with_the_sandbox(sandbox: Sandbox) -> None:
     """A closed sandbox leaves no process and no descriptor behind."""
     sandbox.close()

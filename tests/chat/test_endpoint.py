@@ -43,6 +43,7 @@ DRIVER_ERRORS = {
 """The errors of the client that were looked at; but for that of web hooks all are below ``OpenAIError``."""
 
 
+@pytest.mark.slow
 def test_client_has_no_new_errors() -> None:
     """The client raises no error that was not looked at when its errors were mapped."""
     errors = {
@@ -101,6 +102,7 @@ def test_silent_endpoint_times_out() -> None:
         assert ["user"] == roles(session)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drip", [Drip(), Drip(sized=False), Drip(head=True)], ids=["body", "body of no length", "head"])
 def test_dripping_endpoint_times_out(drip: Drip) -> None:
     """The timeout bounds a whole attempt: an endpoint that writes a byte now and then is not waited for, but asked again."""
@@ -115,6 +117,7 @@ def test_dripping_endpoint_times_out(drip: Drip) -> None:
         assert ("At last.", 3) == (again.text, len(server.requests))
 
 
+@pytest.mark.slow
 def test_an_answer_of_any_size_is_a_reply_or_an_error() -> None:
     """An answer of more than 16 MiB is not read to its end, nothing of it is kept, and the turn can go on."""
     answers: list[Http | Message] = [Http(200, b" " * 17_000_000), said("x" * 4_000_000), said("Short.")]
@@ -128,6 +131,7 @@ def test_an_answer_of_any_size_is_a_reply_or_an_error() -> None:
         assert "Short." == chat.say("Shorter").text
 
 
+@pytest.mark.slow
 def test_an_answer_that_never_ends_is_left() -> None:
     """What an endpoint writes is read up to the limit, and no further, whatever it packs."""
     body = gzip.compress(b"[" * 200_000_000)

@@ -68,6 +68,7 @@ class Told:
         return [step for step in self.steps if isinstance(step, kind)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("protocol", "script", "calls"), [("native", native, 3), ("attp", attp, 2)])
 def test_early_fact_is_recalled_and_fades(protocol: str, script: Any, calls: int) -> None:  # noqa: ANN401 (a script)
     """The model finds, recalls and says a fact that no window held any more; the block stands, then fades; all is kept."""

@@ -20,6 +20,8 @@ from tests.chat.small_model import ROOT, Gate, small_model
 from tests.chat.summarised_talker import EVERY, turn
 from tests.engine.sessions import config_of
 
+pytestmark = [pytest.mark.slow, pytest.mark.server]
+
 TURNS, FIRST = 70, 40
 BEFORE = 3  # summaries that come before the process is killed
 ROOM = 96  # the most tokens that a summary is given

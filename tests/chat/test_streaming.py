@@ -121,6 +121,7 @@ def test_a_stream_that_never_ends_is_left() -> None:
         assert said("Half of ") == list(session.messages())[1]
 
 
+@pytest.mark.slow
 def test_a_silent_stream_is_a_timeout() -> None:
     """A stream of which nothing came in time is a timeout, nothing is kept, and the turn is resumed."""
     script: list[Pieces | Message] = [Pieces([b": wait\n\n"], end="held"), said("Here.")]
@@ -147,6 +148,7 @@ def test_calls_that_came_whole_are_carried_out() -> None:
         assert [] == server.refused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["held", "lost", "early"])
 def test_what_comes_after_the_end_does_not_matter(end: Any) -> None:  # noqa: ANN401 (a literal)
     """A reply whose end the model told is whole, whatever becomes of the connection."""

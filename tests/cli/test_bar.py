@@ -38,6 +38,7 @@ def test_every_part_has_a_letter() -> None:
     assert len(_PARTS) == len({letter for letter, _, _ in _PARTS.values()})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [20, 40, 80, 300])
 def test_a_window_has_its_bar_on_a_terminal(store: str, columns: int) -> None:
     """Bar, legend and zone stand below the window in any width, and the bar is as wide as the terminal."""
@@ -60,6 +61,7 @@ def test_without_colours_parts_are_letters(store: str, name: str, value: str) ->
     assert "".join(drawn).isascii()
 
 
+@pytest.mark.slow
 def test_a_window_over_its_budget_leaves_nothing_free(store: str) -> None:
     """The bar then is of the window alone, and by how much it is over stands beside it."""
     found = ran("window", "--store", store, "--json").json()

@@ -114,6 +114,7 @@ def contents(root: Path) -> dict[str, str]:
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
 
 
+@pytest.mark.slow
 def test_a_stored_session_is_simulated(run: Run, tmp_path: Path) -> None:
     """Its messages are played under the presets beside its own settings; the store is as it was."""
     store = store_chat(tmp_path / "store", "boiler", chat(40))

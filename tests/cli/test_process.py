@@ -53,6 +53,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
     return store_chat(tmp_path_factory.mktemp("hostile"), f"id{ESCAPE}", said)
 
 
+@pytest.mark.slow
 def test_a_copy_shows_how_far_it_is(hostile: str, tmp_path: Path) -> None:
     """On a terminal a bar shows how many events are there, and no id reaches the terminal that could control it."""
     written = on_terminal("copy", "--store", hostile, "--to-store", f"file:{tmp_path}/copies", errors=True)
@@ -62,6 +63,7 @@ def test_a_copy_shows_how_far_it_is(hostile: str, tmp_path: Path) -> None:
     assert "\x1b]0;" not in written
 
 
+@pytest.mark.slow
 def test_module_is_the_command() -> None:
     """``python -m memci`` is the command."""
     assert (ExitCode.OK, f"memci {VERSION}\n") == (ran("--version").code, ran("--version").out)
@@ -76,6 +78,7 @@ def test_help_loads_little() -> None:
     assert "\n" == ran(code=code).err
 
 
+@pytest.mark.slow
 def test_rich_is_for_terminals(tmp_path: Path) -> None:
     """A command whose output is piped does not load rich."""
     store = store_chat(tmp_path, "s", chat(1))
@@ -83,6 +86,7 @@ def test_rich_is_for_terminals(tmp_path: Path) -> None:
     assert "False" == ran(code=code).out.splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -106,6 +110,7 @@ def test_stored_text_cannot_control_a_terminal(hostile: str, command: tuple[str,
     assert "\r" not in written.replace("\r\n", "\n")
 
 
+@pytest.mark.slow
 def test_tables_are_drawn_on_a_terminal(tmp_path: Path) -> None:
     """On a terminal a table fits its width; elsewhere it is plain."""
     store = store_chat(tmp_path, "s", chat(12))
@@ -115,6 +120,7 @@ def test_tables_are_drawn_on_a_terminal(tmp_path: Path) -> None:
     assert "─" not in ran("pages", "--store", store).out
 
 
+@pytest.mark.slow
 def test_the_tree_has_colours_on_a_terminal(tmp_path: Path) -> None:
     """On a terminal states have colours, which NO_COLOR turns off, and no line is wider; elsewhere lines are plain and whole."""
     said = chat(12)
@@ -130,6 +136,7 @@ def test_the_tree_has_colours_on_a_terminal(tmp_path: Path) -> None:
     assert not any("\x1b" in line or line.endswith("…") for line in plain if "more:" not in line)
 
 
+@pytest.mark.slow
 def test_narrow_encoding(tmp_path: Path) -> None:
     """Where the output's encoding lacks a character it is written out; a JSON document is UTF-8 all the same."""
     store = store_chat(tmp_path, "s", [{"role": "user", "content": "猫 \ud83d"}])

@@ -88,6 +88,7 @@ def write(root: Path) -> Iterator[Writer]:
         told.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", LOOKING, ids=" ".join)
 def test_nothing_is_written(still: Path, command: tuple[str, ...]) -> None:
     """A command that looks opens files to read them only, makes and removes nothing, and takes no lock."""
@@ -114,6 +115,7 @@ def test_directory_without_write_permission(run: Run, still: Path, command: tupl
             directory.chmod(0o755)
 
 
+@pytest.mark.slow
 def test_beside_a_writer(run: Run, root: Path, write: Writer) -> None:
     """While another process has the session open and writes, every command answers, again and again."""
     for turn, command in enumerate([*LOOKING, *LOOKING]):
@@ -150,6 +152,7 @@ def test_edits_beside_a_writer(run: Run, root: Path, write: Writer) -> None:
         assert {**tried, "dry_run": False} == run(*command, "--json", "--store", f"file:{root}").json()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("contents",), ("show", "usr-2")], ids=" ".join)
 def test_reading_does_not_grow_with_the_history(tmp_path: Path, command: tuple[str, ...]) -> None:
     """The contents page, and one raw page, cost as many opened files after 800 turns as after 400."""

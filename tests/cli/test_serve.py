@@ -18,6 +18,8 @@ import pytest
 import memci
 from tests.cli.processes import environment, ran
 
+pytestmark = pytest.mark.server
+
 SECONDS = 60.0
 
 
@@ -58,6 +60,7 @@ def say(url: str, text: str, **headers: str) -> httpx2.Response:
     return httpx2.post(f"{url}/v1/sessions/chat/messages", json=body, headers=headers, timeout=SECONDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "is_new"), [(signal.SIGTERM, True), (signal.SIGINT, False)])
 def test_it_serves_until_it_is_told_to_end(tmp_path: Path, number: signal.Signals, *, is_new: bool) -> None:
     """It says if no session is there yet; what it answered is, it ends without an error, its log has nothing of what was said."""
@@ -74,6 +77,7 @@ def test_it_serves_until_it_is_told_to_end(tmp_path: Path, number: signal.Signal
         assert ["where is my order?"] == [said.text for said in session.transcript()]
 
 
+@pytest.mark.slow
 def test_a_request_under_way_is_answered_before_it_ends(tmp_path: Path) -> None:
     """Whoever is heard when the signal comes gets an answer, and what that says is stored."""
     body = json.dumps({"messages": [{"role": "user", "content": "slowly"}]}).encode()
@@ -92,6 +96,7 @@ def test_a_request_under_way_is_answered_before_it_ends(tmp_path: Path) -> None:
         assert 0 == running.process.returncode
 
 
+@pytest.mark.slow
 def test_whoever_listens_does_not_keep_it_from_ending(tmp_path: Path) -> None:
     """A stream of notices ends with the server, and is whole to its end."""
     with server("--store", f"file:{tmp_path}") as running, httpx2.Client(timeout=SECONDS) as client:
@@ -104,6 +109,7 @@ def test_whoever_listens_does_not_keep_it_from_ending(tmp_path: Path) -> None:
         assert (0, "") == (running.process.returncode, running.err)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "memci.example"])  # noqa: S104 (it is refused)
 def test_other_machines_need_tokens(host: str) -> None:
     """An address that others reach is refused without them, in one line, before anything listens or is stored."""
@@ -112,6 +118,7 @@ def test_other_machines_need_tokens(host: str) -> None:
     assert f"memci: --host {host} can be reached from elsewhere: give --tokens FILE, or listen on 127.0.0.1\n" == done.err
 
 
+@pytest.mark.slow
 def test_tokens_open_it_to_other_machines(tmp_path: Path) -> None:
     """With them it listens everywhere, answers under any name, and refuses whoever has none."""
     tokens = tmp_path / "tokens.yaml"
@@ -126,6 +133,7 @@ def test_tokens_open_it_to_other_machines(tmp_path: Path) -> None:
         assert ["chat"] == list(engine.sessions())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -149,6 +157,7 @@ def test_what_it_cannot_use_is_one_line(tmp_path: Path, arguments: list[str], co
     assert all(line.startswith("memci serves ") for line in started)
 
 
+@pytest.mark.slow
 def test_settings_are_those_of_the_file(tmp_path: Path) -> None:
     """The engine has them, and bodies are as large as the command says."""
     config = tmp_path / "memci.yaml"

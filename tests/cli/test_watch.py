@@ -98,6 +98,7 @@ def until(process: subprocess.Popen[bytes], words: str) -> list[str]:
     return [line for line in lines if "zone" not in line]
 
 
+@pytest.mark.slow
 def test_each_thing_is_a_line(store: str) -> None:
     """What another process does is told in order, as it happens, without a word of any message; no label controls a terminal."""
     with writing(store) as session, watching(store) as process:
@@ -113,6 +114,7 @@ def test_each_thing_is_a_line(store: str) -> None:
     assert "fold usr-27, usr-28, usr-29, for marks" == told[8]
 
 
+@pytest.mark.slow
 def test_machines_get_a_document_a_line(store: str) -> None:
     """With ``--json`` each line is an object that names the step, the event and the pages."""
     with writing(store) as session, watching(store, "--json") as process:
@@ -193,6 +195,7 @@ def on_terminal(store: str, do: Callable[[memci.Session], object], until: str) -
     return STYLE.sub("", written.decode())
 
 
+@pytest.mark.slow
 def test_a_terminal_has_the_bar(store: str) -> None:
     """On a terminal the bar stands there at once, with its legend, and again below what happened, in a line."""
     written = on_terminal(store, lambda session: session.recall("usr-2"), "zone")
@@ -205,6 +208,7 @@ def test_a_terminal_has_the_bar(store: str) -> None:
     assert "tokens" in bar
 
 
+@pytest.mark.slow
 def test_nothing_is_written(tmp_path: Path, store: str) -> None:
     """Files of the store stay as they are, and the directory may be one without write permission."""
     before = files_below(tmp_path)
@@ -226,6 +230,7 @@ def test_a_reader_that_goes_ends_it(store: str) -> None:
         assert [""] == read(process.stderr, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["file:", "sqlite:///"])
 def test_a_session_that_is_not_there_is_waited_for(tmp_path: Path, scheme: str) -> None:
     """It is said that the session is waited for; once it begins all of it is told, and when it is deleted the command ends."""
@@ -242,6 +247,7 @@ def test_a_session_that_is_not_there_is_waited_for(tmp_path: Path, scheme: str) 
         assert "memci: session 'boiler' was deleted: nothing more happens in it" == read(process.stderr, 1)[0]
 
 
+@pytest.mark.slow
 def test_one_of_several_has_to_be_named(store: str) -> None:
     """Without a name, several sessions are an error that lists them, and so is a store without any."""
     with memci.Engine(store, CONFIG) as engine, engine.session("other") as session:
@@ -252,6 +258,7 @@ def test_one_of_several_has_to_be_named(store: str) -> None:
     assert ExitCode.NOT_FOUND == ran("watch", "--store", f"{store}/none").code
 
 
+@pytest.mark.slow
 def test_a_look_costs_the_same_whatever_the_history(tmp_path: Path) -> None:
     """After 800 turns a look runs as many functions as after 100, where nothing was written, and where a turn was."""
     idle, busy = list[int](), list[int]()

@@ -26,6 +26,7 @@ print(*sorted(set(sys.modules) - before))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["memory:", "file:{}", "sqlite:///{}/sessions.db"])
 def test_a_first_request_loads_nothing_after_it(scheme: str, tmp_path: Path) -> None:
     """After warming up, appending, a window, a fold and a search import nothing more."""

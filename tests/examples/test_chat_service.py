@@ -27,6 +27,8 @@ import memci
 from tests.archive.stores.sql.postgres_server import running_server
 from tests.chat.model_server import problems
 
+pytestmark = pytest.mark.server
+
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 SECONDS = 60.0  # until which anything has happened, on a machine under load
 PICTURE = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -221,6 +223,7 @@ def chat(url: str, model: Model) -> Iterator[Chat]:
     assert [] == model.refused
 
 
+@pytest.mark.slow
 def test_an_answer_is_streamed_and_asked_for_once(chat: Chat, model: Model) -> None:
     """The first words come while the model is at the next ones, and a request that is sent again hears the same."""
     with chat.asking("messages", "1", {"text": "hold the line"}) as (status, told):
@@ -386,6 +389,7 @@ def test_nobody_answers_in_the_middle_of_a_chat(chat: Chat) -> None:
     assert ["fail and go on", "and on", "Answer 1 to and on"] == chat.texts()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_two_workers_serve_one_chat(kind: str, model: Model, tmp_path: Path) -> None:
     """Both workers answer, several clients and double clicks at once; each question is there once, and its answer after it."""

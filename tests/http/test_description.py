@@ -10,6 +10,8 @@ from schemathesis.core.transport import Response
 from tests.http.attacking import AnyCase, Tally, attack, operations
 from tests.http.serving import say, serving, value
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = 44  # of each kind for each operation
 
 

@@ -21,6 +21,8 @@ from tests.page.browser import launched
 if TYPE_CHECKING:
     from playwright.sync_api import Dialog, Page, Route
 
+pytestmark = [pytest.mark.browser, pytest.mark.server]
+
 
 def test_views_of_a_session_are_resources(api: TestClient) -> None:
     """Each view has its value, as of what was said last; what is asked wrongly is a problem detail."""

@@ -54,6 +54,7 @@ def asked(process: "subprocess.Popen[bytes]", method: str, params: dict[str, Any
     return result
 
 
+@pytest.mark.slow
 def test_end_of_input_ends_it(store: str) -> None:
     """When the client closes the input, the server ends well; every line that it wrote was the protocol's."""
     with started(store) as process:
@@ -64,6 +65,7 @@ def test_end_of_input_ends_it(store: str) -> None:
     assert ExitCode.OK == process.returncode
 
 
+@pytest.mark.slow
 def test_every_request_is_answered(store: str) -> None:
     """A line that is no request gets an error, with its id where that can be read, and the server goes on; also at the end."""
     with started(store) as process:
@@ -81,6 +83,7 @@ def test_every_request_is_answered(store: str) -> None:
     assert ExitCode.OK == process.returncode
 
 
+@pytest.mark.slow
 def test_input_may_be_a_file(store: str, tmp_path: Path) -> None:
     """Requests are read from a file as from a pipe, also those of many pieces, and a last line without its end."""
     noise = {"_meta": {"x": "é" * 100_000}}
@@ -98,6 +101,7 @@ def test_input_may_be_a_file(store: str, tmp_path: Path) -> None:
     assert (ExitCode.OK, b"") == (done.returncode, done.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, ExitCode.OK), (signal.SIGINT, ExitCode.INTERRUPTED)], ids=["term", "int"]
 )
@@ -111,6 +115,7 @@ def test_signals_end_it(store: str, number: signal.Signals, code: ExitCode) -> N
         assert b"" == process.stderr.read()
 
 
+@pytest.mark.slow
 def test_closed_output_ends_it(store: str) -> None:
     """When the client no longer reads, the server ends without a word, though its input stays open."""
     ours, theirs = os.pipe()
@@ -133,6 +138,7 @@ def test_closed_output_ends_it(store: str) -> None:
         os.close(theirs)
 
 
+@pytest.mark.slow
 def test_missing_session(tmp_path: Path) -> None:
     """A session that is not there is refused when the server begins, and is not made."""
     store = store_chat(tmp_path, "boiler", chat(2))
@@ -143,6 +149,7 @@ def test_missing_session(tmp_path: Path) -> None:
     assert before == files_below(tmp_path)
 
 
+@pytest.mark.slow
 def test_session_has_to_be_named(tmp_path: Path) -> None:
     """Where there are several sessions, the error lists them."""
     store_chat(tmp_path, "boiler", chat(2))

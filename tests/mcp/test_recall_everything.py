@@ -1,9 +1,12 @@
 """What contents pages show can be recalled and read back in all three ways."""
 
+import pytest
 import json
 from pathlib import Path
 
 from tests.mcp.recall_everything import recall_everything
+
+pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -43,6 +43,7 @@ def whole(boiler: Served, address: str, limit: int) -> str:
     return text
 
 
+@pytest.mark.slow
 def test_tools_are_those_of_the_toolbox(listed: list[types.Tool]) -> None:
     """The server lists the session's tools with the toolbox's own descriptions and schemas."""
     with Engine("memory:") as engine, engine.session("any") as session:
@@ -205,6 +206,7 @@ def test_concurrent_calls(boiler: Served) -> None:
     assert indexes == [answers[index].structured_content["index"] for index in indexes]
 
 
+@pytest.mark.slow
 def test_halves_of_characters_are_replaced(tmp_path: Path) -> None:
     """A lone surrogate, which UTF-8 cannot encode, is sent as U+FFFD; in a page's JSON it is an escape, as ever."""
     store = store_chat(tmp_path, "s", [{"role": "user", "content": "zeppelin \ud83d!"}, *chat(2)])
@@ -220,6 +222,7 @@ def test_halves_of_characters_are_replaced(tmp_path: Path) -> None:
         assert "ship \ufffd sails" in found.read("memci://s/contents")
 
 
+@pytest.mark.slow
 def test_pictures_are_image_contents(tmp_path: Path) -> None:
     """A picture of a page that is read stands beside the text, which describes it, as the page's resource does."""
     said = [shown("openai", "look", picture("openai", png())), {"role": "assistant", "content": "seen"}]

@@ -159,6 +159,7 @@ def test_a_short_picture_that_the_provider_made_is_described() -> None:
     }
 
 
+@pytest.mark.slow
 def test_looking_takes_time_in_proportion_to_the_text() -> None:
     """Escapes without end, and URLs that hold nothing, are passed over once."""
     for text in ("%41%42%43" * 200_000, "\\" * 1_000_000, "data:" * 300_000 + ";base64,", "\\n" * 500_000, "%2B" * 300_000):

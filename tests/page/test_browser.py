@@ -9,6 +9,8 @@ from memci.engine.session import Session
 from tests.page.conftest import Look, Seen, written
 from tests.page.sessions import eventful, replayed
 
+pytestmark = pytest.mark.browser
+
 
 @pytest.fixture(scope="module")
 def support(tmp_path_factory: pytest.TempPathFactory) -> Path:

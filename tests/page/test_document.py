@@ -121,6 +121,7 @@ def test_a_page_is_the_same_whenever_it_is_written(session: Session) -> None:
     assert document(session, presets=[]) == document(session, presets=[])
 
 
+@pytest.mark.slow
 def test_what_was_said_is_no_markup() -> None:
     """Text that would end a script, or begin one, changes no element of the page, wherever it stands."""
     bad = "</script><script>alert(1)</script><img src=x onerror=alert(1)><!-- ]]> \u2028 & \x00"

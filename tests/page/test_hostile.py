@@ -10,6 +10,8 @@ import memci
 from tests.page.conftest import Look, Seen, written
 from tests.page.sessions import SMALL
 
+pytestmark = pytest.mark.browser
+
 ATTACKS = (
     "</script><script>window.hacked = 1; alert(1)</script>",
     '<img src="http://attacker.example/x.png" onerror="window.hacked = 1">',

@@ -7,6 +7,8 @@ import pytest
 import memci
 from tests.page.conftest import Look, once, written
 
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
 PAGES = 10_000
 CONFIG = {"budget": {"window": 1_500, "reserve": 0}, "counter": "approximate", "durability": "flush"}
 

@@ -1,5 +1,6 @@
 """The pictures of the page in the documents."""
 
+import pytest
 import struct
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,8 @@ from tests.page.pictures import DOCS, HIGH, PICTURES, WIDE, picture_session
 
 if TYPE_CHECKING:
     from memci.engine.session import Session
+
+pytestmark = pytest.mark.browser
 
 
 def test_pictures_are_there_and_small() -> None:

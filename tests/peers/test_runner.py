@@ -16,6 +16,8 @@ from benchmarks.peers.runner import Plan, measure
 from memci.messages.tokens.counter import get_counter
 from tests.peers.tiny import WORK_S, Beside, Failing, LastThree, Threaded, Whole
 
+pytestmark = pytest.mark.slow
+
 PLAN = Plan(rounds=2, round_turns=5, round_s=60.0, reads=8, searches=2, checked_turns=10)
 SQLITE = PeerSpec("sqlite_table", "NORMAL", None, "", "")
 

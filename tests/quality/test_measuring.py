@@ -82,6 +82,7 @@ def test_the_code_is_its_names_and_contents(tmp_path: Path) -> None:
     assert 3 == len(set(hashes))
 
 
+@pytest.mark.slow
 def test_processes_find_the_same() -> None:
     """Several processes measure what one does, and rows stand in the order of sets, budgets and engines."""
     chosen = [spec("sliding-pages"), spec("memci")]

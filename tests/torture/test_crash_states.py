@@ -16,6 +16,8 @@ from tests.torture.memory_disk import ROOT, Killed, MemoryIo, Sync, SyncDirector
 from tests.torture.store_workload import SESSIONS, TENANT, file_store
 from tests.torture.store_workload import STORE as PLACE
 
+pytestmark = pytest.mark.slow
+
 EMPTY: Tree = {ROOT: None}
 JOURNAL = f"{PLACE}/{TENANT}/chat/journal.jsonl"
 
@@ -51,6 +53,7 @@ def append_killed(io: MemoryIo) -> None:
         session.journal.append(0, [record("never")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", [STORE, ENGINE], ids=["store", "engine"])
 def test_nothing_acknowledged_is_lost(workload: Workload) -> None:
     """Recovery finds in every state what was promised, and goes on from there."""

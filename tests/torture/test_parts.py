@@ -10,6 +10,8 @@ import pytest
 from tests.torture.system_calls import NO_STRACE
 from tests.torture.writers import Call, problems_with
 
+pytestmark = [pytest.mark.slow, pytest.mark.server]
+
 ROOT = Path(__file__).parents[2]
 
 

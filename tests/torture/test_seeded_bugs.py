@@ -6,6 +6,8 @@ from tests.torture import source_bugs
 from tests.torture.bug_table import noticed_by, noticed_in_states
 from tests.torture.seeded_bugs import BUGS
 
+pytestmark = pytest.mark.slow
+
 IN_STATES = [name for name, bug in BUGS.items() if bug.part == "crash_states"]
 IN_PROCESSES = [name for name, bug in BUGS.items() if bug.part in ("damage", "kills", "writers")]
 

@@ -234,6 +234,7 @@ def test_emptying_leaves_the_file_to_others(tmp_path: Path) -> None:
     second.close()
 
 
+@pytest.mark.slow
 def test_a_signal_handler_may_raise_anywhere(path: str) -> None:
     """Wherever a write is interrupted, and however long that error is kept, the next write is whole."""
     index = PageIndex(path)

@@ -94,6 +94,7 @@ def counted(path: Path) -> int:
         return int(connection.execute("SELECT count(*) FROM vector").fetchone()[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("query", "page"), [(LIKE_VET, "usr-1"), (LIKE_SERVER, "usr-2"), ("我的狗要看兽医", "usr-1")])
 def test_what_means_the_like_is_found(index: PageIndex, query: str, page: str) -> None:
     """A page is found that shares no word with the query, in another language too; without an embedder it is not."""
@@ -199,6 +200,7 @@ def test_a_search_makes_a_bounded_number(path: Path) -> None:
         assert MOST_PAGES + 1 == counted(path)
 
 
+@pytest.mark.slow
 def test_a_search_reads_a_bounded_text(path: Path) -> None:
     """Of a long page the beginning is embedded, and long pages are fewer in one search."""
     with closing(PageIndex(str(path))) as index:
@@ -207,6 +209,7 @@ def test_a_search_reads_a_bounded_text(path: Path) -> None:
         assert MOST_CHARS // PASSAGE_CHARS == counted(path)
 
 
+@pytest.mark.slow
 def test_another_model_makes_all_anew(index: PageIndex, path: Path) -> None:
     """Vectors of another model, or of another version of its package, are not compared with: they are replaced."""
     found(index, LIKE_VET, embedder=Renamed())

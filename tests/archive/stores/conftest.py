@@ -4,11 +4,15 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.archive.stores.sql.postgres_server import MEMORY_DISK, PostgresServer, running_server
 from tests.archive.stores.tier.redis_server import RedisServer, running_redis
+
+if TYPE_CHECKING:
+    from tests.archive.stores.objects.s3_server import S3Server
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +25,15 @@ def postgres() -> Iterator[PostgresServer]:
 def redis() -> Iterator[RedisServer]:
     with running_redis() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator["S3Server"]:
+    from tests.archive.stores.objects.s3_server import S3Server  # noqa: PLC0415 (slow, and installed for servers only)
+
+    server = S3Server()
+    yield server
+    server.stop()
 
 
 @pytest.fixture

@@ -48,6 +48,7 @@ def report(folder: Path, *options: str) -> str:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout  # noqa: S603 (fixed words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", ["0", "2"])
 def test_another_project_gets_the_table(tmp_path: Path, processes: str) -> None:
     """A store of somebody else is reported by capability, from what ran and passed, also where processes share the tests."""
@@ -62,6 +63,7 @@ def test_another_project_gets_the_table(tmp_path: Path, processes: str) -> None:
     assert ["  1  TestSilent", "  2  a good store", "  3  not made"] == columns
 
 
+@pytest.mark.slow
 def test_other_runs_end_with_one_line(tmp_path: Path) -> None:
     """Without the option a run says in a line how many passed; a run without the suite says nothing."""
     assert "conformance: 3 stores, 1 of 3 passed" in report(tmp_path, "-k", "durability")

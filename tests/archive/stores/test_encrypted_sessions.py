@@ -62,10 +62,11 @@ def told(engine: Engine, name: str = "chat") -> list[Any]:
         return [session.window().messages, list(session.messages()), found, session.page("usr-1").messages]
 
 
-@pytest.fixture(params=["file", "sqlite", "postgres"])
-def url(request: pytest.FixtureRequest, tmp_path: Path, postgres: PostgresServer) -> str:
+@pytest.fixture(params=["file", "sqlite", pytest.param("postgres", marks=pytest.mark.server)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "postgres":
-        return postgres.new_url()
+        server: PostgresServer = request.getfixturevalue("postgres")
+        return server.new_url()
     return f"sqlite:///{tmp_path}/chats.db" if request.param == "sqlite" else f"file:{tmp_path}/chats"
 
 

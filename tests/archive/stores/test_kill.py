@@ -49,6 +49,7 @@ def acknowledged_before_kill(url: str, lines: int) -> int:
     return int([line for line in told if line.endswith(b"\n")][-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ROUNDS)
 def test_a_killed_writer_loses_nothing_acknowledged(scheme: str, tmp_path: Path) -> None:
     """After each of many kills every acknowledged record is there in order, and the next writer goes on from there."""

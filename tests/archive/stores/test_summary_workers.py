@@ -53,7 +53,7 @@ with Engine(store, config) as engine, engine.session('chat') as session:
 """
 
 
-@pytest.fixture(params=["file", "postgres"])
+@pytest.fixture(params=["file", pytest.param("postgres", marks=pytest.mark.server)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "file":
         return f"file:{tmp_path}/sessions"
@@ -61,6 +61,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return server.new_url()
 
 
+@pytest.mark.slow
 def test_each_page_has_one_summary_and_none_is_paid_for_twice(store: str, tmp_path: Path) -> None:
     """Whoever is killed when: every message is there, nobody conflicts, and each page is asked of once."""
     script, log, settings = tmp_path / "summarise.py", tmp_path / "log", tmp_path / "work.yaml"

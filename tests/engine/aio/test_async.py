@@ -214,6 +214,7 @@ async def test_the_loop_goes_on_while_a_call_is_held() -> None:
         assert 20 == len(await said(slow))
 
 
+@pytest.mark.slow
 @in_loop
 async def test_sessions_that_hang_stop_no_other(tmp_path: Path) -> None:
     """Forty sessions whose locks others hold leave another one to work on two threads, and go on when the locks are free."""

@@ -262,6 +262,7 @@ CHOICES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from(CHOICES), min_size=1, max_size=7), st.randoms(), st.sampled_from(sorted(PRESETS)))
 def test_a_live_session_goes_through_all_strategies(choices: list[dict[str, Any]], chance: random.Random, other: str) -> None:

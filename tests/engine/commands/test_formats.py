@@ -237,6 +237,7 @@ def test_ids_that_repeat_differ_in_the_window() -> None:
     assert_valid(session.window(), "anthropic")
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["call_0", "call_1", "said", "asked", "found call_0", "found call_1"]), max_size=14))
 def test_items_with_ids_of_local_servers_keep_their_results(steps: list[str]) -> None:
     """However calls of the same ids and their late results are mixed: each result stands with the newest call that had none."""

@@ -96,6 +96,7 @@ def test_messages_are_the_sessions_own() -> None:
     )
 
 
+@pytest.mark.slow
 @given(st.lists(messages, max_size=12), st.sampled_from([500, 2_000, 100_000]))
 def test_any_conversation_comes_back(values: list[Value], budget: int) -> None:
     """Whatever messages come in, those that are taken come back equal, in windows that fit and pair calls with results."""

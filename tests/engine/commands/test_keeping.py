@@ -416,6 +416,7 @@ def test_what_is_kept_survives_reopening(tmp_path: Any) -> None:  # noqa: ANN401
         assert ["usr-3/1"] == [mark.address for mark in session.bookmarks()]
 
 
+@pytest.mark.slow
 @given(data=st.data(), wire=st.sampled_from(["openai", "responses", "anthropic"]), budget=st.sampled_from([300, 500, 900]))
 def test_kept_pages_stand_in_every_window_within_its_budget(data: st.DataObject, wire: str, budget: int) -> None:
     """Whatever is kept and let go: no window passes its budget, what is held is in it word for word, and folds are in order."""

@@ -63,6 +63,7 @@ def everything(session: Session) -> Iterator[object]:
     yield session._core.ask(lambda index: list(index.rows()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
 def test_results_in_one_command_are_those_one_by_one(wire: Wire) -> None:
     """Whatever order calls and results come in, late or in time: one command does what single ones do, or both are refused."""

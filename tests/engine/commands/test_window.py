@@ -368,6 +368,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(steps, st.sampled_from([600, 900, 1_500]))
 def test_between_folds_the_prefix_only_grows(conversation: list[tuple[int, int, int]], budget: int) -> None:
     """Each window begins with the messages of the one before, unless a fold came between them or one has no contents page."""

@@ -289,6 +289,7 @@ def test_all_commands_at_once_lose_and_double_nothing(store: Store) -> None:
     at_once(store, 4, 40)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["file:{}/chats", "sqlite:///{}/chats.db"])
 def test_processes_lose_and_double_nothing(scheme: str, tmp_path: Path) -> None:
     """Three processes that give all commands at random meet no conflict, and each message is in the journal once."""

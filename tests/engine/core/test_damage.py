@@ -528,6 +528,7 @@ def test_a_checkpoint_is_that_of_the_journal(tmp_path: Path, directory: Path) ->
         assert turns(2) == list(session.messages())
 
 
+@pytest.mark.slow
 def test_any_two_blocks_of_the_index_exchanged(tmp_path: Path, directory: Path) -> None:
     """Blocks of the index that stand in each other's place tell nothing of a page that is not so, and repair mends them."""
     said = begun(tmp_path)

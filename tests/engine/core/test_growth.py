@@ -203,6 +203,7 @@ def costs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Cost, Cost, Cost, C
 Costs = tuple[Cost, Cost, Cost, Cost]
 
 
+@pytest.mark.slow
 def test_a_turn_asks_as_much_of_the_store(costs: Costs) -> None:
     """Syncs, reads, opened files and written bytes of a turn do not grow with the history."""
     short, long, _, _ = costs
@@ -224,6 +225,7 @@ def test_a_turn_runs_as_many_functions(costs: Costs) -> None:
     assert long.python_calls <= 1.1 * short.python_calls
 
 
+@pytest.mark.slow
 def test_the_state_does_not_grow(tmp_path: Path) -> None:
     """What an open session holds, and a snapshot stores, does not grow with the history."""
     chat = Chat(tmp_path)

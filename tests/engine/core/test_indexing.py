@@ -36,6 +36,7 @@ def test_statements_a_page() -> None:
     assert (many - few) / 100 <= 3
 
 
+@pytest.mark.slow
 def test_bytes_a_page(tmp_path: Path) -> None:
     """While a session goes on, what the index writes is bounded by the page, and does not repeat the texts."""
     session = open_session(FileStore(tmp_path, "flush"), budget={"window": 4_000, "reserve": 0})

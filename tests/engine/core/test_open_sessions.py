@@ -239,6 +239,7 @@ def test_a_session_above_the_bound_is_not_kept(store: Store, max_bytes: int) -> 
     assert 1 == len(list(engine.session("large").messages()))
 
 
+@pytest.mark.slow
 def test_ten_thousand_sessions_take_no_more_than_the_bound() -> None:
     """However many sessions are opened in turn, what is kept stays below the bound, and nothing of the others stays open."""
     store = CountingStore(MemoryStore())

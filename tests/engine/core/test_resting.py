@@ -38,6 +38,7 @@ def put_to_rest(engine: Engine) -> None:
         engine.session(f"other-{number}").refresh()
 
 
+@pytest.mark.slow
 def test_the_files_of_idle_sessions_are_closed(engine: Engine) -> None:
     """However many sessions are open, and used at random, no more files are open than those of a few."""
     before = descriptors()
@@ -53,6 +54,7 @@ def test_the_files_of_idle_sessions_are_closed(engine: Engine) -> None:
     assert said == {session.id: len(list(session.messages())) for session in sessions}
 
 
+@pytest.mark.slow
 def test_threads_use_more_sessions_than_files_can_be_open(tmp_path: Path) -> None:
     """Some hundred descriptors are enough for any number of sessions, with appends and searches in them at random."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -70,6 +70,7 @@ def test_what_was_not_prepared_is_made_by_the_fold(store: Store) -> None:
     assert () == session.verify().problems
 
 
+@pytest.mark.slow
 def test_journal_and_windows_are_the_same_waited_for_or_not() -> None:
     """Prepared always, sometimes, never, or at any moment: the journal is the same, byte for byte, and so is every window."""
 
@@ -278,6 +279,7 @@ def test_a_forked_child_goes_on_by_itself(tmp_path: Path) -> None:
         assert 24 == session.turn
 
 
+@pytest.mark.slow
 def test_a_thread_beside_all_commands_changes_nothing(store: Store) -> None:
     """Threads talk, fold, rewind and open sessions again, while that of the engine works between any two commands."""
     with at_once(engine_on(store)) as engine:

@@ -525,6 +525,7 @@ def in_a_directory(session: Session, name: str | None = None) -> str:
     return index
 
 
+@pytest.mark.slow
 def test_a_directory_that_a_checkpoint_keeps(tmp_path: Path) -> None:
     """The words that a directory took from the page leave the contents page that a restored checkpoint brought back."""
     with open_on(tmp_path, contents={"max_tokens": 300}) as session:

@@ -150,6 +150,7 @@ def test_whoever_loads_the_session_while_it_is_erased_gets_no_word(tmp_path: Pat
     assert [] == left_in(tmp_path)
 
 
+@pytest.mark.slow
 def test_who_did_not_hear_of_an_erasing_that_was_killed_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fold that names words which an erasing took out of the journal, killed before it told of that, is read without them."""
     store = MemoryStore()

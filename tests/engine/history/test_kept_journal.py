@@ -39,6 +39,7 @@ def windows(session: Session, until: int) -> list[str]:
     return [sha256(session.render(at=seq).to_json()).hexdigest()[:8] for seq in range(1, 3 * until, 3)]
 
 
+@pytest.mark.slow
 def test_the_windows_of_a_kept_journal_are_what_they_were(session: Session) -> None:
     """Each third window of a journal of older records is byte-equal, and stays so when the session goes on and folds."""
     expected = json.loads((KEPT / "windows.json").read_text(encoding="ascii"))
@@ -54,6 +55,7 @@ def test_the_windows_of_a_kept_journal_are_what_they_were(session: Session) -> N
     assert () == session.verify().problems
 
 
+@pytest.mark.slow
 def test_a_page_of_a_kept_journal_is_erased(session: Session) -> None:
     """Older records lose what an erased page held, and the windows before and after it are there."""
     word = "39220"

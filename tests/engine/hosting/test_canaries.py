@@ -77,6 +77,7 @@ def said(told: Any) -> str:  # noqa: ANN401 (whatever calls answer)
     return repr(told)
 
 
+@pytest.mark.slow
 def test_no_tenant_is_told_of_another(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
     """Fifty tenants with sessions of the same ids: each sees its own word in what it asks, and that of no other anywhere."""
     caplog.set_level(logging.DEBUG)

@@ -46,6 +46,7 @@ def vectors_of(root: Path) -> dict[str, bytes]:
         return dict(connection.execute("SELECT name, codes FROM vector JOIN page USING (id)"))
 
 
+@pytest.mark.slow
 def test_a_page_is_found_by_its_meaning_where_that_is_asked_for() -> None:
     """Vectors are off by default; switched on, they find what shares no word with the query, and the hit says so."""
     store = MemoryStore()

@@ -84,6 +84,7 @@ def test_it_takes_a_share_of_the_receivers_budget(engine: Engine, share: float) 
         assert receiver.window().tokens <= 8_000
 
 
+@pytest.mark.slow
 @given(
     texts=st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=300), min_size=1, max_size=8),
     name=st.text(st.characters(codec="utf-8"), min_size=1, max_size=200),

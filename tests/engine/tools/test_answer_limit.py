@@ -74,6 +74,7 @@ def test_an_answer_has_its_share_in_every_form(text: str) -> None:
     session.close()
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60), st.integers(min_value=1, max_value=4_000))
 @example("\ud83d\ude00🦄", 300)
 def test_ranges_are_exact(piece: str, times: int) -> None:

@@ -500,6 +500,7 @@ def test_levels_and_eviction_leave_placed_pages_alone() -> None:
     check(session)
 
 
+@pytest.mark.slow
 def test_directories_fit_into_the_window() -> None:
     """However many are made, and however long their descriptions are, windows keep to the budget, and pages keep entries."""
     session = open_session(budget={"window": 3_000, "reserve": 0})

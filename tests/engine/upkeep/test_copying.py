@@ -116,6 +116,7 @@ def test_a_session_can_be_written_to_while_it_is_copied() -> None:
     assert_whole(source, target)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to_session", ["", "other"])
 @pytest.mark.parametrize("die_at", [1, 2, 600])
 def test_a_killed_copy_goes_on(die_at: int, to_session: str, tmp_path: Path) -> None:
@@ -290,6 +291,7 @@ def told_word(store: Store) -> None:
     session.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to_the_end", [True, False], ids=["erased", "half erased"])
 @pytest.mark.parametrize("make_source", STORES.values(), ids=STORES)
 def test_a_page_may_be_erased_while_it_is_copied(
@@ -321,6 +323,7 @@ def test_a_page_may_be_erased_while_it_is_copied(
     pytest.fail("it never ends")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to_the_end", [True, False], ids=["erased", "half erased"])
 def test_a_page_may_be_erased_while_it_is_forked(to_the_end: bool) -> None:  # noqa: FBT001 (a case)
     """Whenever that is, the fork is whole, of the session before or after."""

@@ -96,7 +96,7 @@ def sqlite(tmp_path: Path) -> Iterator[SqliteStore]:
         yield store
 
 
-@pytest.fixture(params=["file", "sqlite", "postgres"])
+@pytest.fixture(params=["file", "sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 def locking(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Store, Locked]]:
     store: Store
     match request.param:

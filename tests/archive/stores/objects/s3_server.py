@@ -1,6 +1,5 @@
-"""A server that speaks S3, for tests: one a process, on a free port, ended with the process that started it."""
+"""A server that speaks S3, for tests, on a free port."""
 
-import atexit
 import logging
 import os
 from http.client import HTTPConnection
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
 # The driver takes credentials from the environment; the server takes any.
 os.environ.setdefault("AWS_ACCESS_KEY_ID", "memci-tests")
 os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "never-shown-anywhere")
-
-_lock = Lock()  # keeps a second thread from starting a second server
-_servers: list["S3Server"] = []
 
 
 class OneAtATime:
@@ -68,12 +64,3 @@ class S3Server:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
-
-
-def s3_server() -> S3Server:
-    """Return the server of this process, which is started when first asked for."""
-    with _lock:
-        if not _servers:
-            _servers.append(S3Server())
-            atexit.register(_servers[0].stop)
-        return _servers[0]

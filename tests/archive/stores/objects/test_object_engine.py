@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 import memci
-from tests.archive.stores.objects.s3_server import s3_server
+from tests.archive.stores.objects.s3_server import S3Server
+
+pytestmark = pytest.mark.server
 
 TURNS = 40
 CONFIG = {"budget": {"window": 1_500, "reserve": 100}, "snapshot_every": 50}
@@ -14,18 +18,18 @@ def say(session: memci.Session, turn: int) -> None:
     session.append({"role": "assistant", "content": f"answer {turn}: it was paid on day {turn} " + "with other words " * 20})
 
 
-def test_a_conversation_goes_on_from_another_machine(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_conversation_goes_on_from_another_machine(s3: S3Server, tmp_path: Path) -> None:
     """Folded pages are recalled, the window is the same for whoever opens the session next, and everything verifies."""
-    server = s3_server()
-    bucket = server.new_bucket()
-    with memci.Engine(server.url(bucket, options=f"&memci_index={tmp_path}/one"), config=CONFIG) as engine:
+    bucket = s3.new_bucket()
+    with memci.Engine(s3.url(bucket, options=f"&memci_index={tmp_path}/one"), config=CONFIG) as engine:
         session = engine.session("support")
         for turn in range(TURNS):
             say(session, turn)
         window = session.window()
         assert len(window.messages) < 2 * TURNS
         assert {"archived", "hidden"} & {page.state for page in session.pages()}
-    with memci.Engine(server.url(bucket, options=f"&memci_index={tmp_path}/two"), config=CONFIG) as engine:
+    with memci.Engine(s3.url(bucket, options=f"&memci_index={tmp_path}/two"), config=CONFIG) as engine:
         assert ["support"] == list(engine.sessions())
         session = engine.session("support")
         assert window.messages == session.window().messages

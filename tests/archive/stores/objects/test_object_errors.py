@@ -7,6 +7,7 @@ from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 
 import pytest
 from obstore.store import LocalStore, MemoryStore
@@ -15,7 +16,9 @@ from memci.archive.stores.objects.io import ObjectIo, parse
 from memci.archive.stores.objects.store import ObjectStore
 from memci.errors import ConfigError, UnavailableError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
-from tests.archive.stores.objects.s3_server import s3_server
+
+if TYPE_CHECKING:
+    from tests.archive.stores.objects.s3_server import S3Server
 
 KEY, SECRET = "shown-to-nobody-id", "shown-to-nobody-key"
 
@@ -134,9 +137,10 @@ def test_a_provider_that_is_silent_is_given_up() -> None:
         store.close()
 
 
-def test_a_bucket_that_is_missing_is_said() -> None:
+@pytest.mark.server
+def test_a_bucket_that_is_missing_is_said(s3: "S3Server") -> None:
     """No call takes a missing bucket for an empty store."""
-    store = ObjectStore.from_url(s3_server().url("no-such-bucket", options="&retries=0"))
+    store = ObjectStore.from_url(s3.url("no-such-bucket", options="&retries=0"))
     for call in calls_of(store):
         with pytest.raises(UnavailableError, match="bucket"):
             call()

@@ -11,16 +11,17 @@ from memci.archive.stores.objects.io import connect, parse
 from memci.archive.stores.objects.store import ObjectStore
 from memci.errors import ConflictError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
-from tests.archive.stores.objects.s3_server import s3_server
+from tests.archive.stores.objects.s3_server import S3Server
+
+pytestmark = pytest.mark.server
 
 WRITERS = 8
 APPENDS = 15
 
 
 @pytest.fixture
-def url() -> str:
-    server = s3_server()
-    return server.url(server.new_bucket())
+def url(s3: S3Server) -> str:
+    return s3.url(s3.new_bucket())
 
 
 @pytest.fixture
@@ -37,6 +38,7 @@ def opened(url: str) -> Iterator[Callable[[], ObjectStore]]:
         store.close()
 
 
+@pytest.mark.slow
 def test_the_server_lets_one_of_many_win(url: str) -> None:
     """Of eight puts that all name the same version one is done: what these tests rest on is true of their server."""
     drivers = [connect(*parse(url)[:2]) for _ in range(WRITERS)]
@@ -54,6 +56,7 @@ def test_the_server_lets_one_of_many_win(url: str) -> None:
             assert [True] == [done for done in pool.map(is_done, range(WRITERS), [version] * WRITERS) if done]
 
 
+@pytest.mark.slow
 def test_of_many_writers_none_loses_a_record(opened: Callable[[], ObjectStore]) -> None:
     """Eight writers append 120 commits of two records: all are there once, whole and in each writer's order."""
 
@@ -81,6 +84,7 @@ def test_of_many_writers_none_loses_a_record(opened: Callable[[], ObjectStore]) 
     assert conflicts > 0
 
 
+@pytest.mark.slow
 def test_a_writer_and_those_who_change_what_is_beside_it(opened: Callable[[], ObjectStore]) -> None:
     """While one appends, others redact, keep snapshots and put pages: nothing of any of them is lost."""
     append_each(opened().open(TENANT, "session").journal, *["secret"] * 5)

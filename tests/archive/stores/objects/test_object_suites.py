@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from obstore.store import MemoryStore
@@ -9,7 +10,9 @@ from obstore.store import MemoryStore
 from memci.archive.stores.objects.io import ObjectIo
 from memci.archive.stores.objects.store import ObjectStore
 from memci.testing.store_suite import StoreSuite
-from tests.archive.stores.objects.s3_server import s3_server
+
+if TYPE_CHECKING:
+    from tests.archive.stores.objects.s3_server import S3Server
 
 
 class TestObjectsInMemory(StoreSuite):
@@ -22,14 +25,14 @@ class TestObjectsInMemory(StoreSuite):
         return ObjectStore(ObjectIo(MemoryStore))
 
 
+@pytest.mark.server
 class TestObjectsOverS3(StoreSuite):
     """A server that speaks S3, a bucket for each test, and indexes in a directory."""
 
     store_name = "objects over S3"
 
     @pytest.fixture
-    def store(self, tmp_path: Path) -> Iterator[ObjectStore]:
-        server = s3_server()
-        store = ObjectStore.from_url(server.url(server.new_bucket(), options=f"&memci_index={tmp_path}/indexes"))
+    def store(self, s3: "S3Server", tmp_path: Path) -> Iterator[ObjectStore]:
+        store = ObjectStore.from_url(s3.url(s3.new_bucket(), options=f"&memci_index={tmp_path}/indexes"))
         yield store
         store.close()

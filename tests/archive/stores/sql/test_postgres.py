@@ -23,6 +23,8 @@ from tests.archive.stores.sql.postgres_server import PostgresServer, running_ser
 from tests.engine.many_writers import at_once
 from tests.together import in_child, in_threads
 
+pytestmark = pytest.mark.server
+
 
 class LosingIo(CountingPostgres):
     """Loses the connection at the next statement that writes records, as often as it is told to.

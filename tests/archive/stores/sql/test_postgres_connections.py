@@ -23,6 +23,8 @@ from tests.archive.stores.sql.transaction_pooler import transaction_pooler
 from tests.engine.wire import user
 from tests.together import in_threads
 
+pytestmark = pytest.mark.server
+
 SHOWN = ("synchronous_commit", "statement_timeout", "lock_timeout")
 
 

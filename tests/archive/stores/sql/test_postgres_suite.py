@@ -9,6 +9,8 @@ from memci.archive.stores.sql.postgres import PostgresStore
 from memci.testing.store_suite import StoreSuite
 from tests.archive.stores.sql.postgres_server import PostgresServer
 
+pytestmark = pytest.mark.server
+
 
 class TestPostgresStore(StoreSuite):
     """Durable; the indexes are in memory."""

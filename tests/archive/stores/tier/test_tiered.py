@@ -22,6 +22,8 @@ from tests.archive.stores.tier.redis_server import RedisServer, running_redis
 from tests.engine.counting_store import CountingStore
 from tests.engine.sessions import config_of, talk
 
+pytestmark = pytest.mark.server
+
 GONE = b'{"text":"[erased]"}'
 
 

@@ -10,6 +10,8 @@ from memci.archive.stores.url import open_store
 from memci.testing.store_suite import StoreSuite
 from tests.archive.stores.tier.redis_server import RedisServer
 
+pytestmark = pytest.mark.server
+
 
 class TestTierBeforeMemory(StoreSuite):
     """Memory behind it."""

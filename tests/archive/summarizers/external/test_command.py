@@ -68,6 +68,7 @@ def test_one_that_writes_without_end_is_ended() -> None:
         said("import sys\nwhile True: sys.stderr.write('kettle ' * 1000)")
 
 
+@pytest.mark.slow
 def test_one_that_takes_too_long_is_killed_with_its_children(tmp_path: Path) -> None:
     """Nothing of it is left, whatever it began."""
     note = tmp_path / "child"
@@ -103,6 +104,7 @@ def test_no_command_is_refused(command: object) -> None:
         CommandSummarizer(command)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_what_it_leaves_behind_holds_nobody_up(tmp_path: Path) -> None:
     """A process that left its session, and keeps the output open, is waited for no longer than the program may take."""
     note = tmp_path / "child"
