@@ -15,7 +15,7 @@ from mkdocs.structure.pages import Page
 from memci.engine.settings.config import config_file_text
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("CHANGELOG.md", "examples/README.md")
+PAGES = ("CHANGELOG.md", "SECURITY.md", "examples/README.md")
 """What the navigation names, whether or not a page links to it."""
 
 LINK = re.compile(r"(?<=\]\()([^)#:\s]+)(?=[)#])")

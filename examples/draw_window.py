@@ -1,4 +1,4 @@
-"""The picture of a window in the README, drawn from a real one: ``python examples/draw_window.py > docs/window.svg``.
+"""The picture of a window in docs/concepts.md, drawn from a real one: ``python examples/draw_window.py > docs/window.svg``.
 
 On the left all messages of the support conversation, on the right what a model with a window of 2,000 tokens sees of them.
 """

@@ -1,4 +1,4 @@
-"""What README, guide and reference say can be run is run, and what they point to is there."""
+"""Code, commands, settings and links of README and docs work."""
 
 import re
 import subprocess
@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [
     "README.md",
     "docs/index.md",
+    "docs/tutorial.md",
     *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs/tasks").iterdir()),
     *(f"docs/{name}.md" for name in ("attp", "chat", "concepts", "reference", "segments", "formats", "presets")),
     *(f"docs/{name}.md" for name in ("summaries", "time", "tree", "operations", "sharing", "memory")),
@@ -77,15 +78,15 @@ def test_python_blocks_run_in_order(name: str, tmp_path: Path) -> None:
 
 
 def test_configuration_is_accepted() -> None:
-    """The README's YAML is a configuration, and its values are the defaults that it says they are."""
-    lines = code_lines(text("README.md"), "yaml")
+    """The YAML on the page of the configuration holds the defaults that it says it holds."""
+    lines = code_lines(text("docs/api/config.md"), "yaml")
     assert any(lines)
     assert Config() == Config.from_mapping(yaml.safe_load("\n".join(lines)))
 
 
 def test_commands_are_there() -> None:
-    """Every ``memci`` command in the README's console blocks is one that ``memci --help`` lists."""
-    commands = re.findall(r"^\$ memci (\w+)", "\n".join(code_lines(text("README.md"), "console")), re.MULTILINE)
+    """Every ``memci`` command in the console blocks of the page on the command line is listed by ``memci --help``."""
+    commands = re.findall(r"^\$ memci (\w+)", "\n".join(code_lines(text("docs/cli.md"), "console")), re.MULTILINE)
     assert 4 <= len(commands)
     command = [sys.executable, "-m", "memci", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 (our own words)
@@ -94,7 +95,11 @@ def test_commands_are_there() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["README.md", "examples/README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))],
+    [
+        *sorted(path.name for path in ROOT.glob("*.md")),
+        "examples/README.md",
+        *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")),
+    ],
 )
 def test_links_lead_somewhere(name: str) -> None:
     """Every link inside the project names a file that is there, and a heading of it where it names one."""

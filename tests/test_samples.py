@@ -23,7 +23,7 @@ def output(*command: str) -> list[str]:
 @pytest.mark.slow
 def test_the_sample_of_replay_is_what_it_prints() -> None:
     """The numbers of a replay that the page on the command line shows are those of the example, up to the line that cuts them."""
-    lines = [line for line in code_lines(text("docs/cli.md"), "console") if line]
+    lines = [line for line in code_lines(text("docs/cli.md").partition("## Replay")[2], "console") if line]
     command, *shown = lines[: lines.index("…")]
     assert command.startswith("$ memci replay ")
     assert shown == output("-m", "memci", *command.split()[2:])[: len(shown)]
@@ -85,13 +85,52 @@ def test_the_size_of_the_prompt_of_attp_is_measured() -> None:
 
 
 @pytest.mark.slow
-def test_the_picture_of_the_readme_is_drawn_from_a_run() -> None:
+def test_the_picture_of_a_window_is_drawn_from_a_run() -> None:
     """The picture of a window, and the sizes that are said of it, are those that the example draws."""
     drawn = output("examples/draw_window.py")
     assert text("docs/window.svg").splitlines() == drawn
     sizes = re.findall(r"(?:conversation|window): ([0-9,]+)", "\n".join(drawn))
     assert 2 == len(sizes)
-    assert [] == [size for size in sizes if f"{size} tokens" not in text("README.md")]
+    assert [] == [size for size in sizes if f"{size} tokens" not in text("docs/concepts.md")]
+
+
+def test_the_readme_says_what_its_code_prints(tmp_path: Path) -> None:
+    """The line that the README shows is the output of its code, in an empty folder."""
+    script = tmp_path / "first.py"
+    script.write_text("\n".join(code_lines(text("README.md"), "python")), encoding="utf-8")
+    done = subprocess.run([sys.executable, script.name], cwd=tmp_path, capture_output=True, text=True, check=True)  # noqa: S603 (our own words)
+    shown = re.search(r"It prints `(.+?)`", text("README.md"))
+    assert shown is not None
+    assert f"{shown[1]}\n" == done.stdout
+
+
+def test_the_figures_of_the_readme_are_those_of_the_pages_it_links_to() -> None:
+    """Each figure in the README's bullets is the one on the page that the bullet links to."""
+    bullets = re.findall(r"^\* \*\*.+$", text("README.md"), re.MULTILINE)
+    crashes, caches, turns = bullets
+
+    kills = re.search(
+        r"^\| `kills` \| ([\d,]+) writers .+, ([\d,]+) messages acknowledged \| (\d+) \|",
+        text("docs/durability.md"),
+        re.MULTILINE,
+    )
+    assert kills is not None
+    assert f"{kills[1]} writers" in crashes
+    assert f"Of {kills[2]} acknowledged messages, {kills[3]} were lost" in crashes
+
+    table = text("docs/quality.md").partition("Cost and faults at 8,000 tokens:")[2].partition("\n\n")[2].partition("\n\n")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
+    assert ["set", "engine", "tokens a call", "reuse"] == rows[0][:4]
+    for engine in ("memci", "sliding-messages"):
+        reuse = sorted(float(row[3].removesuffix("%")) for row in rows[2:] if engine == row[1])
+        assert 6 == len(reuse)
+        assert f"{reuse[0]}% to {reuse[-1]}%" in caches
+
+    ratio = re.search(
+        r"^\| CPU time of a turn, the longer over the shorter \| [\d.]+ \| ([\d.]+) \|", text("docs/performance.md"), re.MULTILINE
+    )
+    assert ratio is not None
+    assert f"{ratio[1]} times" in turns
 
 
 def test_nobody_is_told_to_install_what_is_not_published() -> None:

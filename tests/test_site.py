@@ -41,7 +41,8 @@ class Read(HTMLParser):
 
     def __init__(self, page: Path) -> None:
         super().__init__()
-        self.page, self.inside = page, ""
+        self.page = page
+        self.inside: list[str] = []  # the innermost last, as a navigation holds others
         self.resources: list[str] = []
         self.links: dict[str, set[Path]] = {"article": set(), "nav": set()}
         self.styles: list[str] = []
@@ -49,18 +50,18 @@ class Read(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in self.links:
-            self.inside = tag
+            self.inside.append(tag)
         for name, value in attrs:
             if (tag, name) in RESOURCES and ("rel", "canonical") not in attrs:
                 self.resources.append(value or "")
             elif name in ("srcset", "style"):
                 self.styles.append(value or "")
             elif (tag, name) == ("a", "href") and self.inside and "://" not in (value or ""):
-                self.links[self.inside].add((self.page.parent / unquote(urldefrag(value or "").url)).resolve())
+                self.links[self.inside[-1]].add((self.page.parent / unquote(urldefrag(value or "").url)).resolve())
 
     def handle_endtag(self, tag: str) -> None:
-        if tag == self.inside:
-            self.inside = ""
+        if self.inside and tag == self.inside[-1]:
+            self.inside.pop()
 
 
 @pytest.fixture(scope="module")

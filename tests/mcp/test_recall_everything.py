@@ -1,8 +1,9 @@
 """What contents pages show can be recalled and read back in all three ways."""
 
-import pytest
 import json
 from pathlib import Path
+
+import pytest
 
 from tests.mcp.recall_everything import recall_everything
 

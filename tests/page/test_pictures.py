@@ -1,9 +1,10 @@
 """The pictures of the page in the documents."""
 
-import pytest
 import struct
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
 
 import memci
 from memci.page.document import document

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
@@ -12,9 +12,11 @@ import memci
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.engine import Engine
 from memci.errors import ConfigError, EncryptionError
-from tests.archive.stores.sql.postgres_server import PostgresServer
 from tests.engine.sessions import talk
 from tests.engine.wire import assistant, user
+
+if TYPE_CHECKING:
+    from tests.archive.stores.sql.postgres_server import PostgresServer
 
 KEY, OTHER = (base64.b64encode(bytes(range(first, first + 32))).decode() for first in (1, 2))
 WORD = b"zebrafinch"

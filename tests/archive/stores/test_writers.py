@@ -4,10 +4,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.archive.stores.sql.postgres_server import PostgresServer
+if TYPE_CHECKING:
+    from tests.archive.stores.sql.postgres_server import PostgresServer
 
 APPENDS = 400
 
