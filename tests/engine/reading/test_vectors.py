@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.engine import Engine
 from memci.engine.session import Session
