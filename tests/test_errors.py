@@ -57,10 +57,16 @@ SAMPLES: dict[object, object] = {
 """A value for each type that a parameter of an error has."""
 
 
+ADAPTERS = tuple(
+    f"memci.adapters.{name}" for name in ("agent_framework", "anthropic", "langchain", "openai_agents", "pydantic_ai")
+)
+"""Modules that need their frameworks; a test shows that they define no errors."""
+
+
 def all_errors() -> list[type[Exception]]:
     """Return every class of exceptions that memci defines."""
     for module in pkgutil.walk_packages(memci.__path__, "memci."):
-        if not module.name.endswith("__main__"):
+        if not module.name.endswith("__main__") and not module.name.startswith(ADAPTERS):
             importlib.import_module(module.name)
     found, classes = [], [Exception]
     for each in classes:
@@ -92,6 +98,14 @@ def pickled(error: _Error, protocol: int | None = None) -> _Error:
     """Return an error after a round trip through pickle."""
     again: _Error = pickle.loads(pickle.dumps(error, protocol))  # noqa: S301 (written here)
     return again
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_adapters_define_no_errors(name: str) -> None:
+    """An adapter raises memci's errors, and those of its framework."""
+    defined = vars(importlib.import_module(name)).values()
+    assert [] == [kind for kind in defined if isinstance(kind, type) and issubclass(kind, Exception) and kind.__module__ == name]
 
 
 @pytest.mark.parametrize("again", [pickled, copy.copy, copy.deepcopy])

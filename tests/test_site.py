@@ -16,6 +16,8 @@ import memci
 from memci.engine.settings.config import Config
 from tests.test_readme import ROOT, text
 
+pytestmark = pytest.mark.slow
+
 TASKS = {
     "fastapi",
     "streaming",

@@ -54,6 +54,7 @@ def test_client_has_no_new_errors() -> None:
     assert {"InvalidWebhookSignatureError"} == others
 
 
+@pytest.mark.server
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
 def test_failed_requests_are_sent_again(status: int) -> None:
     """A request that fails for a while is sent again, as often as was allowed, and the message stands in it once."""
@@ -64,6 +65,7 @@ def test_failed_requests_are_sent_again(status: int) -> None:
         assert ["user", "assistant"] == roles(session)
 
 
+@pytest.mark.server
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422, 429, 500, 529])
 def test_failed_turn_is_resumed(status: int) -> None:
     """After the last attempt the error tells the status, the user's message is kept once, and the turn can go on."""
@@ -80,6 +82,7 @@ def test_failed_turn_is_resumed(status: int) -> None:
         assert chat.resume() is None
 
 
+@pytest.mark.server
 @pytest.mark.parametrize(
     ("header", "least_s", "most_s"),
     [("7", 7, 7), ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0), ("Fri, 31 Dec 9999 23:59:59 GMT", 1e9, 1e13), ("soon", None, None)],
@@ -93,6 +96,7 @@ def test_for_how_long_not_to_ask_is_told(header: str, least_s: float | None, mos
         assert told_s is least_s if least_s is None or told_s is None or most_s is None else least_s <= told_s <= most_s
 
 
+@pytest.mark.server
 def test_silent_endpoint_times_out() -> None:
     """An endpoint that does not answer in time is an error, and the turn can go on."""
     with serving(lambda _: Hold()) as server, talking(server, timeout_s=0.1) as (chat, session):
@@ -145,6 +149,7 @@ def test_an_answer_that_never_ends_is_left() -> None:
         assert ["user"] == roles(session)
 
 
+@pytest.mark.server
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirects_are_not_followed(status: int) -> None:
     """Where an endpoint points to another place nothing is sent there; the error says where that is, and no secret of it."""
@@ -158,6 +163,7 @@ def test_redirects_are_not_followed(status: int) -> None:
         assert [] == other.keys
 
 
+@pytest.mark.server
 def test_absent_endpoint_cannot_be_reached() -> None:
     """Where nobody listens the error names host and port, and what to do."""
     with serving(lambda _: said("Hello.")) as server:
@@ -166,6 +172,7 @@ def test_absent_endpoint_cannot_be_reached() -> None:
         chat.say("Hello")
 
 
+@pytest.mark.server
 def test_path_that_is_not_there() -> None:
     """A base URL without the API's path is answered with advice."""
     with (
@@ -194,6 +201,7 @@ GARBAGE = [
 ]
 
 
+@pytest.mark.server
 @pytest.mark.parametrize("body", GARBAGE, ids=range(len(GARBAGE)))
 def test_garbage_is_no_reply(body: bytes) -> None:
     """An answer that is no chat completion is an error of one short line, and nothing of it is kept."""
@@ -204,6 +212,7 @@ def test_garbage_is_no_reply(body: bytes) -> None:
         assert ["user"] == roles(session)
 
 
+@pytest.mark.server
 def test_error_within_an_answer_is_told() -> None:
     """An error that comes with status 200, as some routers send it, is told in its own words."""
     body = json.dumps({"error": {"code": 502, "message": "the model is asleep"}}).encode()
@@ -215,6 +224,7 @@ def test_error_within_an_answer_is_told() -> None:
         chat.say("Hello")
 
 
+@pytest.mark.server
 @pytest.mark.parametrize("repeated", [KEY, KEY.upper()], ids=["as it is", "in capitals"])
 def test_key_stays_secret(tmp_path: Path, caplog: pytest.LogCaptureFixture, repeated: str) -> None:
     """The key is in no error, also where the endpoint repeats it, in no log, and in no file of the store."""
@@ -233,6 +243,7 @@ def test_key_stays_secret(tmp_path: Path, caplog: pytest.LogCaptureFixture, repe
     assert [] == [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
 
 
+@pytest.mark.server
 def test_password_of_the_url_is_not_told() -> None:
     """An error names host and port of the base URL alone, not the password that may stand in it."""
     with serving(lambda _: Http(500)) as server:
@@ -242,6 +253,7 @@ def test_password_of_the_url_is_not_told() -> None:
     assert "pass1234" not in "".join(traceback.format_exception(raised.value))
 
 
+@pytest.mark.server
 def test_without_a_key_something_is_sent() -> None:
     """Local servers need no key: a placeholder is sent in its place."""
     with serving(lambda _: said("Hello.")) as server, talking(server, api_key=None) as (chat, _):
@@ -249,6 +261,7 @@ def test_without_a_key_something_is_sent() -> None:
         assert ["Bearer none"] == server.keys
 
 
+@pytest.mark.server
 def test_options_are_sent() -> None:
     """More keys of the request go with every request."""
     options = {"temperature": 0.5, "max_completion_tokens": 100, "vendor": {"cache": True}}
@@ -294,6 +307,7 @@ def test_missing_client_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         Endpoint("http://localhost:8080/v1", "scripted")
 
 
+@pytest.mark.server
 def test_window_that_does_not_fit_is_told() -> None:
     """Where no window fits nothing is sent, the message is kept, and a larger budget goes on with it."""
     small, large = ({**config(), "budget": {"window": window, "reserve": 0}} for window in (60, 4_000))

@@ -107,6 +107,7 @@ def after(server: ModelServer, chat: Any, turn: int) -> list[Message]:  # noqa: 
     return messages
 
 
+@pytest.mark.server
 def test_usage_keeps_the_window_within_what_the_endpoint_counts() -> None:
     """Where the endpoint counts more than the session does, its count too stays within the budget."""
     counted: list[int] = []

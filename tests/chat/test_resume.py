@@ -105,6 +105,7 @@ def test_result_without_reply_is_sent(tmp_path: Path) -> None:
     assert ("There.", [USER, said(GOOD), result, said("There.")]) == resumed(url, Scripted(said("There.")), "attp")
 
 
+@pytest.mark.server
 def test_protocol_may_change(tmp_path: Path) -> None:
     """A turn that began in one protocol goes on in that of the engine which resumes it."""
     url = stored(tmp_path, USER)
@@ -113,6 +114,7 @@ def test_protocol_may_change(tmp_path: Path) -> None:
         assert "tools" not in server.requests[0]
 
 
+@pytest.mark.server
 def test_failure_within_a_turn(tmp_path: Path) -> None:
     """A request that fails behind a tool's result is made again in a new process, and the tool is not called again."""
 
@@ -134,6 +136,7 @@ def test_failure_within_a_turn(tmp_path: Path) -> None:
     assert [] == server.refused
 
 
+@pytest.mark.server
 def test_next_message_may_come_instead() -> None:
     """After a failure the user may say more: both messages stand in one page, once, and are answered together."""
     with serving(lambda _: Http(500)) as server, talking(server) as (chat, session):
@@ -163,6 +166,7 @@ def test_observer_that_fails_stops_the_turn() -> None:
         assert ["user", "assistant"] == roles(session)
 
 
+@pytest.mark.server
 def test_others_may_write_meanwhile(tmp_path: Path) -> None:
     """What another process writes to the session between two turns, or during a request, stops nothing and is kept."""
     url = f"file:{tmp_path}"
@@ -186,6 +190,7 @@ def test_others_may_write_meanwhile(tmp_path: Path) -> None:
             assert session.verify().ok
 
 
+@pytest.mark.server
 def test_pages_recalled_before_fade_too(tmp_path: Path) -> None:
     """A loop tells of the fading of pages that were recalled before it was made."""
     url = f"file:{tmp_path}"

@@ -25,6 +25,7 @@ def marks(session: memci.Session) -> list[bool]:
     return ["interrupted" in each.metadata for each in reversed(session.transcript())]
 
 
+@pytest.mark.server
 def test_text_is_told_as_it_comes() -> None:
     """The first piece is told while the endpoint holds the second one back, and the answer is one message."""
     steps, first = list[Any](), threading.Event()
@@ -43,6 +44,7 @@ def test_text_is_told_as_it_comes() -> None:
         assert [False, False] == marks(session)
 
 
+@pytest.mark.server
 def test_calls_come_in_pieces_too() -> None:
     """Calls beside text are put together and carried out, and the text beside them is told, before the second window."""
     calls = [("c1", "list_pages", "{}"), ("c2", "search_pages", '{"query": "the pump"}')]
@@ -57,6 +59,7 @@ def test_calls_come_in_pieces_too() -> None:
     assert ("Let me look.", "Nothing is there.") == ("".join(told(steps[:second])), "".join(told(steps[second:])))
 
 
+@pytest.mark.server
 def test_streamed_and_whole_replies_make_the_same_session() -> None:
     """Whether or not the endpoint streams, the same messages are sent and stored, and the provider's counts are taken in."""
     first = Said(calling(("c1", "list_pages", "{}"), content="Wait."), prompt_tokens=900)
@@ -74,6 +77,7 @@ def test_streamed_and_whole_replies_make_the_same_session() -> None:
     assert [900, 1_000] == kept[1][2]
 
 
+@pytest.mark.server
 @pytest.mark.parametrize(
     ("pieces", "why"),
     [
@@ -111,6 +115,7 @@ def test_what_came_of_a_reply_that_breaks_off_is_kept(pieces: Pieces, why: str) 
         assert 2 == len(server.requests)
 
 
+@pytest.mark.server
 def test_a_stream_that_never_ends_is_left() -> None:
     """What an endpoint streams is read up to a limit, and no further; what came before is kept."""
     blank = b": %b\n" % (b"x" * 1_000_000)
@@ -135,6 +140,7 @@ def test_a_silent_stream_is_a_timeout() -> None:
         assert "Here." == answer.text
 
 
+@pytest.mark.server
 def test_calls_that_came_whole_are_carried_out() -> None:
     """Of a reply that breaks off, a call that is whole is kept, and answered when the turn is resumed."""
     script: list[Pieces | Message] = [Pieces([chunk(content="Wait. "), chunk(tool_calls=[CALL])], end="early"), said("There.")]
@@ -158,6 +164,7 @@ def test_what_comes_after_the_end_does_not_matter(end: Any) -> None:  # noqa: AN
         assert [False, False] == marks(session)
 
 
+@pytest.mark.server
 @pytest.mark.parametrize(
     "answer",
     [
@@ -179,6 +186,7 @@ def test_endpoints_that_cannot_stream_are_asked_for_whole_replies(answer: Http |
         assert ["user", "assistant"] * 2 == roles(session)
 
 
+@pytest.mark.server
 def test_a_refusal_for_another_reason_is_not_asked_again() -> None:
     """A request that the endpoint refuses for what is in it fails at once."""
     with serving(lambda _: Http(400, b'{"error": {"message": "too long"}}')) as server, talking(server) as (chat, _):
@@ -187,6 +195,7 @@ def test_a_refusal_for_another_reason_is_not_asked_again() -> None:
         assert 1 == len(server.requests)
 
 
+@pytest.mark.server
 def test_failed_requests_are_sent_again() -> None:
     """Before anything of a reply came, a request that fails is sent again, as ever."""
     answers: list[Http | Message] = [Http(503), said("At last.")]
@@ -195,6 +204,7 @@ def test_failed_requests_are_sent_again() -> None:
         assert ["user", "assistant"] == roles(session)
 
 
+@pytest.mark.server
 @pytest.mark.parametrize("end", ["done", "early"])
 def test_a_streamed_reply_of_too_many_calls_is_not_kept(end: Any) -> None:  # noqa: ANN401 (a literal)
     """Nothing of 65 calls is kept, whether or not the reply broke off."""
@@ -208,6 +218,7 @@ def test_a_streamed_reply_of_too_many_calls_is_not_kept(end: Any) -> None:  # no
         assert "None." == chat.say("Fewer").text
 
 
+@pytest.mark.server
 def test_a_streamed_reply_that_is_too_large_is_not_kept() -> None:
     """A reply beyond the session's limit is an error of the model, and the session goes on."""
     replies = [said("x" * 3_000), said("Short.")]
@@ -219,6 +230,7 @@ def test_a_streamed_reply_that_is_too_large_is_not_kept() -> None:
         assert "Short." == chat.say("Shorter").text
 
 
+@pytest.mark.server
 @pytest.mark.parametrize("text", ["It is noon.\n\n[memci:title] Noon", "It is noon.\n**[memci:title] Noon**\n"])
 def test_a_headline_is_not_told(text: str) -> None:
     """The line at the end that gives the turn its title is stored, and not told in pieces."""
@@ -233,6 +245,7 @@ def test_a_headline_is_not_told(text: str) -> None:
         assert said(text) == list(session.messages())[1]
 
 
+@pytest.mark.server
 def test_code_is_not_told() -> None:
     """With ATTP a reply is stored as it comes, and told when it is known whether it is an answer."""
     call = '[tool_call]\nstatus = "success"\ntarget = "count"\ncode = "__result__ = 6 * 7"\n'
@@ -246,6 +259,7 @@ def test_code_is_not_told() -> None:
         assert ["user", "assistant", "user", "assistant"] == roles(session)
 
 
+@pytest.mark.server
 def test_an_observer_that_fails_keeps_what_came() -> None:
     """What whoever reads the pieces raises reaches the caller, and the session has the reply as far as it came."""
 
@@ -260,6 +274,7 @@ def test_an_observer_that_fails_keeps_what_came() -> None:
         assert [False, True] == marks(session)
 
 
+@pytest.mark.server
 def test_a_question_that_is_taken_back_meanwhile_has_no_answer() -> None:
     """Where somebody takes the message back while it is answered, the answer is not stored after another one."""
     with serving(lambda _: said("Late."), streams=True) as server, talking(server) as (chat, session):
@@ -290,6 +305,7 @@ def test_models_need_not_stream() -> None:
     assert [] == told(steps)
 
 
+@pytest.mark.server
 def test_pieces_are_handed_on_as_they_are() -> None:
     """Whoever uses an endpoint alone has its pieces, keys that memci does not know among them, and how the reply ended."""
     pieces, end = [chunk(content="Hi", vendor={"a": 1}), chunk("length")], {"choices": [], "usage": {"prompt_tokens": 3}}

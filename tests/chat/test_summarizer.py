@@ -18,6 +18,7 @@ def engine_of(summarizer: Any, **sections: Any) -> Engine:  # noqa: ANN401 (any 
     return Engine(MemoryStore(), config_of(summarizer=summarizer, **given))
 
 
+@pytest.mark.server
 def test_a_model_is_named_in_the_configuration() -> None:
     """Its line is published by the next fold, and the event says what it cost; the key is in no file and no journal."""
     answer = Said(said("question1 was asked with ask1x1"), prompt_tokens=200_000)
@@ -38,6 +39,7 @@ def test_a_model_is_named_in_the_configuration() -> None:
     assert all(request["messages"][0]["content"].startswith("Sum up") for request in server.requests)
 
 
+@pytest.mark.server
 def test_pages_are_asked_for_after_the_last_window() -> None:
     """The request has its messages, tools and options; what the endpoint had cached costs less, and each page has its part."""
     said_of = "\n".join(f"usr-{number}: question{number} was asked" for number in range(1, 5))
@@ -64,6 +66,7 @@ def test_pages_are_asked_for_after_the_last_window() -> None:
             }
 
 
+@pytest.mark.server
 def test_an_endpoint_speaks_one_format() -> None:
     """Pages of a session in another one are asked for on their own, and the events say why."""
     with serving(lambda _: said("question1 was asked")) as server:
@@ -81,6 +84,7 @@ def test_an_endpoint_speaks_one_format() -> None:
             assert all("one of anthropic" in event.data["asked"] for event in session.events("summary_prepared"))
 
 
+@pytest.mark.server
 def test_a_model_that_fails_is_told_of() -> None:
     """What the endpoint answers is the reason in the event."""
     with serving(lambda _: Http(500)) as server, engine_of({"model": "small", "base_url": server.url}) as engine:
@@ -94,6 +98,7 @@ def test_a_model_that_fails_is_told_of() -> None:
         assert 3 == len(list(session.events("summary_prepared")))
 
 
+@pytest.mark.server
 def test_an_endpoint_that_wants_a_pause_gets_it() -> None:
     """Its pages are asked for again when the time is over that it names, and not before."""
     now = datetime.now(UTC)
@@ -111,6 +116,7 @@ def test_an_endpoint_that_wants_a_pause_gets_it() -> None:
         assert 6 == len(server.requests)
 
 
+@pytest.mark.server
 @pytest.mark.parametrize(
     ("script", "reason"), [(Hold(), "within 0.5 s"), (Said(said(""), prompt_tokens=200), "gave no text (stop)")]
 )

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents.memory import SQLiteSession
 
 import memci
 from memci.cli.exit_code import ExitCode
@@ -27,6 +26,8 @@ def written(path: Path, value: Any) -> Path:  # noqa: ANN401 (a JSON value)
 
 def stored(path: Path) -> Path:
     """Write a file of the Agents SDK with one session."""
+    from agents.memory import SQLiteSession  # noqa: PLC0415 (a framework)
+
     with closing(SQLiteSession("agent", path)) as session:
         asyncio.run(session.add_items([{"role": "user", "content": "Hello."}]))
     return path
@@ -44,6 +45,7 @@ def test_an_export_becomes_sessions(run: Run, store: str, tmp_path: Path) -> Non
     assert [0, 0] == [each["new"] for each in run("import", path, "--store", store, "--json").json()]
 
 
+@pytest.mark.frameworks
 @pytest.mark.parametrize("given", [("auto", None), ("named", None), ("auto", "openai")])
 def test_kinds_of_files(run: Run, store: str, tmp_path: Path, given: tuple[str, str | None]) -> None:
     """A file is told by what it holds, or named by --from; its sessions are in its own format, or that of --format."""

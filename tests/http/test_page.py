@@ -65,6 +65,7 @@ def test_the_samples_are_what_is_answered() -> None:
     assert window.text.startswith(shown[1].partition("…")[0])
 
 
+@pytest.mark.server
 def test_the_program_runs(capsys: pytest.CaptureFixture[str]) -> None:
     """What the page shows of the client is a program, which a server answers."""
     program = "\n".join(code_lines(text(PAGE), "python"))
