@@ -270,6 +270,7 @@ def api_of() -> Callable[[Client], TestClient]:
     return lambda client: client._http
 
 
+@pytest.mark.server
 def test_notices_come_as_they_are() -> None:
     """Both clients hear what happens as the library's notices, and errors as errors."""
 

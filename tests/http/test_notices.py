@@ -61,6 +61,7 @@ def post(url: str, path: str, body: object, **headers: str) -> None:
     assert httpx2.post(f"{url}/v1/sessions/{path}", json=body, headers=headers, timeout=SECONDS).is_success
 
 
+@pytest.mark.server
 def test_whoever_listens_hears_what_happens() -> None:
     """Messages, windows and folds of the session come in order, and those of other sessions do not."""
     with running(Rules()) as (url, _), httpx2.Client(timeout=SECONDS) as client:
@@ -98,6 +99,7 @@ def test_what_others_write_is_told(tmp_path: Path) -> None:
             assert [] == heard(lines, 1)
 
 
+@pytest.mark.server
 def test_nobody_hears_another_tenant(tmp_path: Path) -> None:
     """The session of the same id is another one; without a session there is nothing to hear."""
     path = tmp_path / "tokens.yaml"
@@ -113,6 +115,7 @@ def test_nobody_hears_another_tenant(tmp_path: Path) -> None:
     assert ("other", "chat") == (notice["tenant"], notice["session"])
 
 
+@pytest.mark.server
 def test_a_server_that_ends_lets_listeners_go() -> None:
     """The stream ends, and whoever listened is forgotten."""
     with running(Rules()) as (url, app), httpx2.Client(timeout=SECONDS) as client:
