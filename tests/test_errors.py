@@ -66,9 +66,7 @@ FRAMEWORKS = (
     "openai_agents",
     "pydantic_ai",
 )
-ADAPTERS = tuple(
-    f"memci.adapters.{name}" for name in ("agent_framework", "anthropic", "langchain", "openai_agents", "pydantic_ai")
-)
+ADAPTERS = tuple(f"memci.adapters.{name}" for name in FRAMEWORKS)
 """Modules that import a framework; a test shows that they define no errors."""
 
 

@@ -80,6 +80,7 @@ def test_whoever_listens_hears_what_happens() -> None:
     assert ("Fold", "command", ["usr-1"]) == (fold[0], fold[1]["reason"], fold[1]["pages"])
 
 
+@pytest.mark.server
 @pytest.mark.slow
 def test_what_others_write_is_told(tmp_path: Path) -> None:
     """New events of another process, and those without a notice, come as the number of the last; a deletion is the end."""
