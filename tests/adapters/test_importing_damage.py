@@ -73,6 +73,7 @@ def changed(value: Any) -> Iterator[Any]:
             yield made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", ["openai", "responses", "anthropic"])
 @pytest.mark.parametrize("source", SOURCES)
 def test_what_is_read_can_be_stored(source: str, to: str) -> None:

@@ -53,6 +53,7 @@ def test_a_window_has_its_bar_on_a_terminal(store: str, columns: int) -> None:
     assert f"zone {found['zone']}, {found['tokens']} of {found['budget']} tokens" in STYLE.sub("", told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb"), ("PYTHONIOENCODING", "ascii")])
 def test_without_colours_parts_are_letters(store: str, name: str, value: str) -> None:
     """Where a terminal has no colours, or no character for a block, each part is its letter, in ASCII."""

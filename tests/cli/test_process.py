@@ -146,6 +146,7 @@ def test_narrow_encoding(tmp_path: Path) -> None:
     assert "猫 \ud83d" == found["entries"][0]["message"]["content"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("export",), ("pages",), ("pages", "--json")], ids=" ".join)
 def test_closed_pipe_is_quiet(tmp_path: Path, command: tuple[str, ...]) -> None:
     """When whoever reads the output has gone, the command ends without a word."""

@@ -119,6 +119,7 @@ def test_what_cannot_be_made_is_told_once(tmp_path: Path, setting: str, problem:
     assert problem in refused.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "code"), [(("--every", "-1"), 2), (("--every", "nan"), 2), (("--session", "nobody"), 3)])
 def test_what_it_cannot_do_is_refused(tmp_path: Path, options: tuple[str, ...], code: int) -> None:
     """In a line."""

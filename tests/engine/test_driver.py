@@ -8,6 +8,8 @@ from tests.engine.wires import WIRES, Wire
 from tests.torture.driven import STORES
 from tests.torture.driver import drive
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("store", STORES)

@@ -10,6 +10,8 @@ from memci.engine.view import planner
 from memci.errors import PageEvictedError, PermissionDeniedError
 from tests.engine.test_session_machine import SessionMachine
 
+pytestmark = pytest.mark.slow
+
 RULES = {f"keep_{name}": True for name in ("bookmarks", "errors", "first_successes", "decisions")}
 
 

@@ -45,6 +45,7 @@ def test_a_task_that_fails_ends_them_all(tmp_path: Path) -> None:
         next(results)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whom", [os.killpg, os.kill], ids=["all", "one"])
 def test_an_interrupt_ends_the_processes(tmp_path: Path, whom: Callable[[int, int], None]) -> None:
     """Ctrl-C, which reaches all of them or the first one only, ends them within their tasks, and none shows a traceback."""

@@ -29,6 +29,8 @@ from tests.engine.sessions import prepare
 from tests.engine.whole_state import told
 from tests.engine.wire import Value, assert_paired, assistant, calling, result, user
 
+pytestmark = pytest.mark.slow
+
 IDS = ["a", "b", "c"]
 call_sets = st.lists(st.sampled_from(IDS), min_size=1, max_size=3, unique=True)
 sizes = st.sampled_from([1, 1, 10, 60])

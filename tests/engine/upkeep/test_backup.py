@@ -101,6 +101,7 @@ def by_sqlite(source: Path, target: Path, _store: str) -> None:
         from_there.backup(to_here)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("store", "make"),
     [("file", by_copying), ("sqlite", by_copying), ("file", by_files), ("sqlite", by_sqlite)],

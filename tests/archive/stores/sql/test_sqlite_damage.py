@@ -88,6 +88,7 @@ def check_flip(store: SqliteStore, path: Path, content: bytes, place: int, bit: 
     return "whole"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_a_flipped_bit_is_told_or_does_no_harm(store: SqliteStore, path: Path, seed: int) -> None:
     """Whichever bit it is, nothing is hidden from a reader, and nothing is lost through a writer."""

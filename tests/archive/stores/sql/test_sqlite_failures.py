@@ -146,6 +146,7 @@ def test_a_damaged_database_is_said(store: SqliteStore, tmp_path: Path) -> None:
         store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("writes", [False, True])
 def test_a_signal_handler_may_raise_anywhere(tmp_path: Path, times: int, *, writes: bool) -> None:
