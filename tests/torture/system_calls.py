@@ -26,6 +26,7 @@ from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import MemciError, StoreError, UnavailableError
 from tests.torture.forked import Forked
+from tests.torture.programs import has_program
 from tests.torture.seeded_bugs import maker
 from tests.torture.store_workload import StoreMaker, file_store
 from tests.torture.talker import SESSION, opened, problem_with, read, say, talk
@@ -183,13 +184,6 @@ def run(make: StoreMaker, directory: Path, every: int, sample: int, seed: int) -
     return counts, len(tried), losses
 
 
-def has_strace(*, install: bool) -> bool:
-    """Return whether there is strace, installing it where that is wanted, needed, and allowed."""
-    if install and shutil.which("strace") is None and os.geteuid() == 0 and shutil.which("apt-get") is not None:
-        subprocess.run(["apt-get", "install", "-y", "-qq", "strace"], check=False)  # noqa: S607 (Debian's)
-    return shutil.which("strace") is not None
-
-
 def main() -> int:
     """Run, print the figures, and return the exit code."""
     arguments = argparse.ArgumentParser(description="Let system calls fail, each of them once.")
@@ -201,7 +195,7 @@ def main() -> int:
     arguments.add_argument("--bug", default="", help="a seeded bug that is to be noticed")
     given = arguments.parse_args()
     logging.getLogger("memci").addHandler(logging.NullHandler())
-    if not has_strace(install=given.install):
+    if not has_program("strace", "strace", install=given.install):
         sys.stdout.write("system calls: not run, there is no strace: apt-get install strace\n")
         return NO_STRACE
     began = time.monotonic()
