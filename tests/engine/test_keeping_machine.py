@@ -72,5 +72,5 @@ class KeepingMachine(SessionMachine):
         assert len(marks) == len(self.core.state.bookmarks)
 
 
-KeepingMachine.TestCase.settings = settings(max_examples=settings.default.max_examples * 4 // 5, stateful_step_count=40)
+KeepingMachine.TestCase.settings = settings(max_examples=settings().max_examples * 4 // 5, stateful_step_count=40)
 TestKeepingMachine = pytest.mark.timeout(600)(KeepingMachine.TestCase)

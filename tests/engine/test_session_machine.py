@@ -635,5 +635,5 @@ class FileSessionMachine(SessionMachine):
 
 
 TestSessionMachine = pytest.mark.timeout(600)(SessionMachine.TestCase)  # finding the smallest failure takes its time
-FileSessionMachine.TestCase.settings = settings(max_examples=settings.default.max_examples // 5)
+FileSessionMachine.TestCase.settings = settings(max_examples=settings().max_examples // 5)
 TestFileSessionMachine = pytest.mark.timeout(600)(FileSessionMachine.TestCase)

@@ -163,8 +163,8 @@ class StoreWriter:
         if session in self._open:
             self._open.pop(session).close()
         secrets = {body for journal in self.promise.journals.get(session, ()) for body in journal}
-        secrets |= {page for (owner, _), pages in self.promise.pages.items() if owner == session for page in pages}
-        secrets -= {None, PICTURE_LOST}
+        known = [pages for (owner, _), pages in self.promise.pages.items() if owner == session]
+        secrets |= {page for pages in known for page in pages if page is not None} - {PICTURE_LOST}
         self._promise(self.promise.maybe_deleted(session))
         self._store.delete(TENANT, session)
         self._promise(self.promise.surely_deleted(session).forget(secrets))

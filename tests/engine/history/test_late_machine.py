@@ -255,5 +255,5 @@ class FileLateMachine(LateMachine):
 
 
 TestLateMachine = pytest.mark.timeout(600)(LateMachine.TestCase)  # finding the smallest failure takes its time
-FileLateMachine.TestCase.settings = settings(max_examples=settings.default.max_examples // 5)
+FileLateMachine.TestCase.settings = settings(max_examples=settings().max_examples // 5)
 TestFileLateMachine = pytest.mark.timeout(600)(FileLateMachine.TestCase)
