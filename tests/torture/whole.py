@@ -74,7 +74,7 @@ PARTS = {
     "kills": Part(
         "kill writers at any moment",
         10,
-        ("-m", "tests.torture.kills", "--kills", "3000"),
+        ("-m", "tests.torture.kills", "--kills", "1500"),
         "kills: ",
         writes=True,
     ),
@@ -110,7 +110,7 @@ PARTS = {
     "power_loss": Part(
         "shut down ext4 and XFS under a writer",
         10,
-        ("-m", "tests.torture.power_loss", "--losses", "1000", "--install"),
+        ("-m", "tests.torture.power_loss", "--losses", "500", "--install"),
         "power losses, ",
         writes=True,
         cannot=NO_MOUNT,
@@ -125,14 +125,14 @@ PARTS = {
     "driver": Part(
         "drive sessions at random and compare them with plain lists",
         10,
-        ("-m", "tests.torture.driver", "--minutes", "10"),
+        ("-m", "tests.torture.driver", "--minutes", "5"),
         "driver: ",
         writes=True,
     ),
     "trees": Part(
         "drive page trees at random and compare them with a plain tree",
         10,
-        ("-m", "tests.torture.trees", "--sessions", "1000"),
+        ("-m", "tests.torture.trees", "--sessions", "500"),
         "trees: ",
         writes=True,
     ),
@@ -157,13 +157,13 @@ PARTS = {
     "erasers": Part(
         "erase pages while others write, on each store",
         6,
-        ("-m", "tests.torture.erasers", "--store", "all", "--seconds", "120"),
+        ("-m", "tests.torture.erasers", "--store", "all", "--seconds", "60"),
         "erasers, ",
     ),
     "serving": Part(
         "attack a server",
         20,
-        ("-m", "tests.torture.serving", "--minutes", "20"),
+        ("-m", "tests.torture.serving", "--minutes", "10"),
         "serving: ",
         writes=True,
     ),

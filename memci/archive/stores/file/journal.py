@@ -70,6 +70,7 @@ class FileJournal:
         self._lock: int | None = None
         self._lock_pid = 0
         self._wait_s = self._io.wait_s
+        self._waited_size = 0  # of the journal when the last wait for the lock began
         self._is_swept = False
         self._failure = ""
 
@@ -204,8 +205,11 @@ class FileJournal:
             try:
                 self._io.lock(self._lock, LOCK)
             except BlockingIOError:
-                # After one waited in vain others wait a moment only, for those who hold it in turns.
-                wait_s, self._wait_s = self._wait_s, min(self._wait_s, 0.1)
+                # After a wait in vain the next ones are short, as the holder hangs; unless the journal changed: then
+                # other writers hold the lock in turns.
+                size = self.size()
+                wait_s = self._wait_s if size == self._waited_size else self._io.wait_s
+                self._wait_s, self._waited_size = min(wait_s, 0.1), size
                 take_lock(self._lock, wait_s, self._io.lock)
             self._wait_s = self._io.wait_s
             if self._file is not None:  # deleting unlinks it before the lock, both under the lock

@@ -180,6 +180,22 @@ def test_a_lock_that_was_waited_for_in_vain_is_not_waited_for_again(tmp_path: Pa
     assert 2 == session.journal.append(1, [new_record("b")])
 
 
+def test_a_lock_that_others_hold_in_turns_is_waited_for_again(tmp_path: Path) -> None:
+    """After a wait in vain a writer waits as long as before if another one has written since."""
+    io = HurriedFiles()
+    session = FileStore(tmp_path, "flush", io=io).open(TENANT, "session")
+    append_each(session.journal, "a")
+    other = FileStore(tmp_path, "flush")
+    with file_locked(other), pytest.raises(LockedError):
+        session.journal.append(1, [new_record("b")])
+    append_each(other.open(TENANT, "session").journal, "b")
+    io.wait_s = 60
+    fd = os.open(tmp_path / TENANT / "session" / "lock", os.O_RDWR)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    threading.Timer(0.5, os.close, (fd,)).start()
+    assert 3 == session.journal.append(2, [new_record("c")])
+
+
 def test_a_lock_that_is_given_back_in_time_is_taken(tmp_path: Path) -> None:
     """Who waits for a lock goes on once it is free."""
     store = FileStore(tmp_path, "flush")
