@@ -73,4 +73,4 @@ class KeepingMachine(SessionMachine):
 
 
 KeepingMachine.TestCase.settings = settings(max_examples=settings().max_examples * 4 // 5, stateful_step_count=40)
-TestKeepingMachine = pytest.mark.timeout(600)(KeepingMachine.TestCase)
+TestKeepingMachine = pytest.mark.timeout(12 * settings().max_examples)(KeepingMachine.TestCase)

@@ -111,11 +111,18 @@ class Strace:
         self._log = directory / "strace"
         with opened(make, str(self._origin)) as engine:
             talk(engine.session(SESSION), 0, lambda _: None, BEFORE)
+        # Loads every module that a run needs: forked processes would open its file until this one has loaded it.
+        self._lay()
+        with opened(make, str(self._root)) as engine:
+            for number in range(BEFORE, MESSAGES):
+                _talk(engine.session(SESSION), number)
+        if problem := self._look(MESSAGES - 1):
+            message = f"without any fault: {problem}"
+            raise RuntimeError(message)
 
     def run(self, *options: str) -> tuple[list[int], int]:
         """Return what the process told, and its exit status."""
-        shutil.rmtree(self._root, ignore_errors=True)
-        shutil.copytree(self._origin, self._root)
+        self._lay()
         waiting, ready = os.pipe()
         process = Forked(partial(converse, self._make, str(self._root), waiting))
         command = ["strace", "-o", str(self._log), *options, "-p", str(process.pid)]
@@ -145,8 +152,17 @@ class Strace:
             return f"the process ended with {status}"
         if not is_killed and not injection.lasts and told != list(range(BEFORE, MESSAGES)):
             return f"it did not go on: {told[-3:]}"
+        return self._look(told[-1] if told else BEFORE - 1)
+
+    def _lay(self) -> None:
+        """Copy the store as it begins."""
+        shutil.rmtree(self._root, ignore_errors=True)
+        shutil.copytree(self._origin, self._root)
+
+    def _look(self, last: int) -> str:
+        """Return what is wrong with a store in which this was the last message that was acknowledged."""
         try:
-            problem = problem_with(read(self._make, str(self._root)), told[-1] if told else BEFORE - 1, beyond=1)
+            problem = problem_with(read(self._make, str(self._root)), last, beyond=1)
             with opened(self._make, str(self._root)) as engine:
                 session = engine.session(SESSION)
                 problems = [problem] if problem else []

@@ -81,7 +81,7 @@ PARTS = {
     "damage": Part(
         "flip bits in the files of a store and cut them",
         10,
-        ("-m", "tests.torture.damage", "--cases", "20000"),
+        ("-m", "tests.torture.damage", "--cases", "6000"),
         "damage: ",
         writes=True,
     ),
@@ -103,7 +103,7 @@ PARTS = {
     "soak": Part(
         "take very many turns through one session",
         5,
-        ("-m", "tests.torture.soak", "--turns", "50000"),
+        ("-m", "tests.torture.soak", "--turns", "25000"),
         "soak: ",
         writes=True,
     ),
@@ -132,14 +132,14 @@ PARTS = {
     "trees": Part(
         "drive page trees at random and compare them with a plain tree",
         10,
-        ("-m", "tests.torture.trees", "--sessions", "500"),
+        ("-m", "tests.torture.trees", "--sessions", "300"),
         "trees: ",
         writes=True,
     ),
     "permitted": Part(
         "call tools at random under each permission",
         5,
-        ("-m", "tests.torture.permitted", "--calls", "50000"),
+        ("-m", "tests.torture.permitted", "--calls", "20000"),
         "permitted: ",
     ),
     "users": Part(

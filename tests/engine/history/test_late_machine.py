@@ -254,6 +254,7 @@ class FileLateMachine(LateMachine):
         shutil.rmtree(self.root, ignore_errors=True)
 
 
-TestLateMachine = pytest.mark.timeout(600)(LateMachine.TestCase)  # finding the smallest failure takes its time
+# Finding the smallest failure takes its time.
+TestLateMachine = pytest.mark.timeout(12 * settings().max_examples)(LateMachine.TestCase)
 FileLateMachine.TestCase.settings = settings(max_examples=settings().max_examples // 5)
-TestFileLateMachine = pytest.mark.timeout(600)(FileLateMachine.TestCase)
+TestFileLateMachine = pytest.mark.timeout(12 * settings().max_examples)(FileLateMachine.TestCase)
