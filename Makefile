@@ -54,8 +54,7 @@ test-rest: $(BIN)/.installed-dev ## run the tests that are slow, start a server 
 conformance: $(BIN)/.installed-dev ## run the conformance suite on every store, and print what each passed
 	$(BIN)/python -m pytest -q -n 2 -k Suite --conformance tests/archive/stores
 
-torture: earlier ## the long runs: adapters with earlier releases of their frameworks; replies that were mutated 200,000 times; kills, crash states, losses of power, damage, writers, page trees, tools called at random, many users, three agents, erasures, a server under attack
-	$(BIN)/python -m tests.attp.fuzz_document --cases 200000 --seed 1
+torture: $(BIN)/.installed-dev ## the long runs of tests/torture, part by part; a hundred minutes
 	$(BIN)/python -m tests.torture.whole
 
 earlier: $(BIN)/.installed-dev ## test each adapter with the release of its framework before the current one; five minutes

@@ -160,8 +160,8 @@ def main() -> int:
     found = fuzz(given.cases, given.seed)
     outcomes = ", ".join(f"{count} {name}" for name, count in sorted(found.outcomes.items()))
     sys.stdout.write(
-        f"{found.cases} cases, seed {given.seed}: {outcomes}; {len(found.broken)} other exceptions\n"
-        f"most CPU time: {found.worst_ratio:.1f} times an ordinary reply of its size ({len(found.worst)} characters)\n"
+        f"replies: {found.cases} cases, seed {given.seed}: {outcomes}; {len(found.broken)} other exceptions\n"
+        f"replies: most CPU time {found.worst_ratio:.1f} times an ordinary reply of its size ({len(found.worst)} characters)\n"
     )
     for text, error in found.broken[:10]:
         sys.stdout.write(f"{error!r}: {text[:500]!r}\n")

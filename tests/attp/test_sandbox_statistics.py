@@ -2,7 +2,7 @@ import statistics
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memci.attp.sandbox import Sandbox
@@ -85,7 +85,6 @@ def test_builtins_may_be_shadowed(sandbox: Sandbox) -> None:
     assert pytest.approx([1.5, statistics.stdev([1, 3]), 1.5]) == sandbox.run(code, {}).value
 
 
-@settings(max_examples=50)
 @given(values=st.lists(st.integers(-(10**6), 10**6) | st.floats(-1e6, 1e6), min_size=2, max_size=20))
 def test_figures_agree_on_any_data(sandbox: Sandbox, values: list[float]) -> None:
     """Mean, median, spread and quantiles agree with the standard library's, whatever the numbers."""

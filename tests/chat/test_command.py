@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -152,16 +152,7 @@ def test_failure_ends_a_pipe(chatted: Chatted, tmp_path: Path) -> None:
     assert ["One", "Two"] == [message["content"] for message in stored(tmp_path) if message["role"] == "user"]
 
 
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """Let processes that are started be interrupted, also where the tests run in a background job, which ignores that."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, ExitCode.INTERRUPTED)])
 def test_ended_process_is_gone_on_with(chatted: Chatted, number: int, code: int, tmp_path: Path) -> None:
     """A process that is ended while the model thinks loses nothing, and the next one answers without doubling the message."""

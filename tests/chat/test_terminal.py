@@ -32,7 +32,6 @@ def piped(server: ModelServer, store: Path, *options: str) -> Iterator[subproces
         stdout=pipe,
         stderr=pipe,
         env=environment(),
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 (a background job ignores it)
     ) as process:
         yield process
 
@@ -54,7 +53,6 @@ class Terminal:
             stdout=theirs,
             stderr=theirs,
             env=environment(COLUMNS="100", TERM="xterm-256color"),
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 (as above)
         )
         os.close(theirs)
         self.seen = b""

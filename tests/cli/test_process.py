@@ -177,7 +177,6 @@ def test_interrupt(tmp_path: Path) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment(),
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 (a background job ignores it)
         ) as process,
         fifo.open("wb"),  # opens once the command waits for the conversation
     ):
@@ -188,6 +187,15 @@ def test_interrupt(tmp_path: Path) -> None:
             process.send_signal(signal.SIGINT)
             out, err = process.communicate()
     assert (ExitCode.INTERRUPTED, b"", b"") == (process.returncode, out, err)
+
+
+def test_interrupts_are_tested_in_background_jobs_too() -> None:
+    """Tests of interrupts pass in a job that a shell started with interrupts ignored."""
+    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"{__file__}::{test_interrupt.__name__}"]
+    done = subprocess.run(  # noqa: S603 (fixed words)
+        ["/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh", *tests], capture_output=True, text=True, check=False
+    )
+    assert (ExitCode.OK, "") == (done.returncode, done.stderr)
 
 
 def test_full_device(tmp_path: Path) -> None:

@@ -34,7 +34,6 @@ def watching(store: str, *options: str, **ends: Any) -> Iterator[subprocess.Pope
     with subprocess.Popen(  # noqa: S603 (fixed words)
         command,
         env=environment(COLUMNS="100", TERM="xterm-256color"),
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 (a background job ignores it)
         **ends,
     ) as process:
         try:

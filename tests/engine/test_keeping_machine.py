@@ -74,5 +74,5 @@ class KeepingMachine(SessionMachine):
         assert len(marks) == len(self.core.state.bookmarks)
 
 
-KeepingMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=40)
-TestKeepingMachine = pytest.mark.timeout(600)(KeepingMachine.TestCase)
+KeepingMachine.TestCase.settings = settings(max_examples=settings().max_examples * 4 // 5, stateful_step_count=40)
+TestKeepingMachine = pytest.mark.timeout(12 * settings().max_examples)(KeepingMachine.TestCase)

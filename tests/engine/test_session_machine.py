@@ -634,6 +634,7 @@ class FileSessionMachine(SessionMachine):
         shutil.rmtree(self.root)
 
 
-TestSessionMachine = pytest.mark.timeout(600)(SessionMachine.TestCase)  # finding the smallest failure takes its time
-FileSessionMachine.TestCase.settings = settings(max_examples=10)
-TestFileSessionMachine = pytest.mark.timeout(600)(FileSessionMachine.TestCase)
+# Finding the smallest failure takes its time.
+TestSessionMachine = pytest.mark.timeout(12 * settings().max_examples)(SessionMachine.TestCase)
+FileSessionMachine.TestCase.settings = settings(max_examples=settings().max_examples // 5)
+TestFileSessionMachine = pytest.mark.timeout(12 * settings().max_examples)(FileSessionMachine.TestCase)

@@ -59,7 +59,6 @@ def test_an_interrupt_ends_the_processes(tmp_path: Path, whom: Callable[[int, in
             stderr=subprocess.PIPE,
             env=environment(),
             start_new_session=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 (a background job ignores it)
         ) as process,
         files[0].open("wb"),  # opens once a process reads it
         files[1].open("wb"),

@@ -19,7 +19,7 @@ import attrs
 from tests.torture import engine_workload, store_workload
 from tests.torture.crash_model import DiskHistory
 from tests.torture.memory_disk import ROOT, Mark, Tree
-from tests.torture.promise import Promise, Recovered, broken
+from tests.torture.promise import PICTURE_LOST, Promise, Recovered, broken
 from tests.torture.store_workload import StoreMaker, TroubledIo, file_store
 
 LATER_CRASHES = 6
@@ -108,14 +108,19 @@ class Bench:
         return len(self.figures.distinct) >= self._states or (self._stop_at_loss and bool(self.figures.losses))
 
     def _after(self, tree: Tree, promise: Promise) -> Promise:
-        """Return what holds once a crash left this: what is there is there, and all the rest is not."""
+        """Return what holds once a crash left this: what is there is there, and all the rest is not.
+
+        The files of a deletion that was broken off are the exception: a page without its picture has it again when another
+        session stores the same picture, and one that still has it loses it when that session forgets it.
+        """
         found = self._workload.recover(tree, self._make)
         after = attrs.evolve(Promise(), forgotten=promise.forgotten)
         for session, recovered in found.items():
             after = after.surely(session, recovered.journal).surely_pages(session, recovered.pages)
             for seq, body in recovered.snapshots:
                 after = after.maybe_snapshot(session, seq, body)
-        return after
+        leftovers = {key: pages for key, pages in promise.pages.items() if PICTURE_LOST in pages and key in after.pages}
+        return attrs.evolve(after, pages={**after.pages, **leftovers})
 
     def _run_one(self, start: Tree, promise: Promise, chance: random.Random, salt: str) -> list[tuple[Tree, Promise]]:
         """Run a writer and check the states of its record; return some of those that were good."""

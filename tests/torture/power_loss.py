@@ -30,6 +30,7 @@ from memci.errors import MemciError, StoreError
 from tests.torture.forked import Forked
 from tests.torture.kills import LONGEST_S
 from tests.torture.kills import write as talk_on
+from tests.torture.programs import has_program
 from tests.torture.seeded_bugs import given_to, maker
 from tests.torture.store_workload import StoreMaker, file_store
 from tests.torture.talker import SESSION, opened, problem_with, read
@@ -45,6 +46,9 @@ NEW_SHARE = 0.3
 
 IMAGE_BYTES = 320 << 20
 FORMATS = {"ext4": ["mkfs.ext4", "-q", "-F"], "xfs": ["mkfs.xfs", "-q", "-f"]}
+PACKAGES = {"ext4": "e2fsprogs", "xfs": "xfsprogs"}
+"""Debian's packages with the programs that make them."""
+
 NO_MOUNT = 4
 """Exit code where the machine does not allow it."""
 
@@ -197,12 +201,14 @@ def main() -> int:
     arguments.add_argument("--losses", type=int, default=1_000, help="half of them on each file system")
     arguments.add_argument("--systems", default="ext4,xfs")
     arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--install", action="store_true", help="install what makes a file system where it is missing, as root")
     given = given_to(arguments)
     systems = given.systems.split(",")
     code = 0
     for kind in systems:
         losses = given.losses // len(systems)
         began = time.monotonic()
+        has_program(FORMATS[kind][0], PACKAGES[kind], install=given.install)  # without it, mounted() says so
         try:
             with mounted(kind, given.directory) as system:
                 figures = run(maker(given.bug, file_store), system, losses, given.seed)

@@ -7,6 +7,9 @@ import attrs
 Journal = tuple[bytes, ...]
 """What was said in a session, oldest first."""
 
+PICTURE_LOST = b"page file without its picture"
+"""Found instead of a page whose file is there while the store no longer has a picture that it refers to."""
+
 _EMPTY: frozenset[Journal] = frozenset({()})
 _NO_PAGE: frozenset[bytes | None] = frozenset({None})
 
@@ -48,6 +51,18 @@ class Promise:
         }
         return attrs.evolve(self, pages={**self.pages, **known})
 
+    def maybe_deleted(self, session: str) -> "Promise":
+        """Allow any prefix of the steps of a deletion: the journal goes first, then the pictures, then the page files."""
+        leftovers = {
+            key: pages | {PICTURE_LOST, None} for key, pages in self.pages.items() if key[0] == session and pages != _NO_PAGE
+        }
+        return attrs.evolve(self.maybe(session, ()), pages={**self.pages, **leftovers})
+
+    def surely_deleted(self, session: str) -> "Promise":
+        """Allow nothing of the session: its deletion was acknowledged."""
+        gone = dict.fromkeys((key for key in self.pages if key[0] == session), _NO_PAGE)
+        return attrs.evolve(self.surely(session, ()), pages={**self.pages, **gone})
+
     def maybe_snapshot(self, session: str, seq: int, body: bytes) -> "Promise":
         """Allow a snapshot to be found."""
         known = self.snapshots.get(session, frozenset()) | {(seq, body)}
@@ -87,7 +102,8 @@ def broken(promise: Promise, found: Mapping[str, Recovered], tree: Mapping[str, 
             told.append(f"{session[:20]}: a snapshot that nobody put was found")
         for name, page in recovered.pages.items():
             if page not in promise.pages.get((session, name), _NO_PAGE):
-                told.append(f"{session[:20]}: page {name} holds {len(page)} bytes that are none of those it may hold")
+                content = "is a " + PICTURE_LOST.decode() if page == PICTURE_LOST else f"holds {len(page)} bytes"
+                told.append(f"{session[:20]}: page {name} {content}, which was not promised")
     for (session, name), pages in promise.pages.items():
         if None not in pages and session in found and name not in found[session].pages:
             told.append(f"{session[:20]}: page {name} is gone")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from memci.archive.stores.contract import NewRecord
 from memci.archive.stores.sql.sqlite import SqliteStore
-from tests.torture.system_calls import NO_STRACE, has_strace
+from tests.torture.programs import has_program
+from tests.torture.system_calls import NO_STRACE
 
 APPENDS = 10
 EXPECTED = {("wal", "fsync"): 1, ("wal", "flush"): 0, ("truncate", "fsync"): 5, ("truncate", "flush"): 3}
@@ -41,7 +42,7 @@ def main() -> int:
     if len(sys.argv) > 1:
         append(*sys.argv[1:])
         return 0
-    if not has_strace(install=False):
+    if not has_program("strace", "strace", install=False):
         print("sqlite: not run, there is no strace: apt-get install strace")  # noqa: T201 (as the figures are)
         return NO_STRACE
     with tempfile.TemporaryDirectory() as work:

@@ -17,7 +17,7 @@ from memci.archive.stores.file.store import FileStore
 from memci.errors import MemciError, UnavailableError
 from tests.faulty_io import FaultyIo
 from tests.torture.memory_disk import ROOT, Killed, MemoryIo, Tree
-from tests.torture.promise import Journal, Promise, Recovered
+from tests.torture.promise import PICTURE_LOST, Journal, Promise, Recovered
 
 _Answer = TypeVar("_Answer")
 
@@ -162,13 +162,12 @@ class StoreWriter:
     def _delete(self, session: str) -> None:
         if session in self._open:
             self._open.pop(session).close()
-        known = {name: page for (owner, name), page in self.promise.pages.items() if owner == session}
         secrets = {body for journal in self.promise.journals.get(session, ()) for body in journal}
-        secrets |= {page for pages in known.values() for page in pages if page is not None}
-        pages: dict[str, bytes | None] = dict.fromkeys(known)
-        self._promise(self.promise.maybe(session, ()).maybe_pages(session, pages))
+        known = [pages for (owner, _), pages in self.promise.pages.items() if owner == session]
+        secrets |= {page for pages in known for page in pages if page is not None} - {PICTURE_LOST}
+        self._promise(self.promise.maybe_deleted(session))
         self._store.delete(TENANT, session)
-        self._promise(self.promise.surely(session, ()).surely_pages(session, pages).forget(secrets))
+        self._promise(self.promise.surely_deleted(session).forget(secrets))
 
 
 def recover(tree: Tree, make: StoreMaker) -> dict[str, Recovered]:
@@ -192,7 +191,8 @@ def recover(tree: Tree, make: StoreMaker) -> dict[str, Recovered]:
 def _read(store: Store, session: str) -> Recovered:
     opened = BlobSession(store.open(TENANT, session, read_only=True), session)
     try:
-        pages = {name: opened.pages.find(name) or b"" for name in opened.pages.names()}
+        found = {name: opened.pages.find(name) for name in opened.pages.names()}
+        pages = {name: PICTURE_LOST if page is None else page for name, page in found.items()}
         snapshots = []
         snapshot = opened.snapshots.find()
         while snapshot is not None:

@@ -26,6 +26,7 @@ from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.errors import MemciError, StoreError, UnavailableError
 from tests.torture.forked import Forked
+from tests.torture.programs import has_program
 from tests.torture.seeded_bugs import maker
 from tests.torture.store_workload import StoreMaker, file_store
 from tests.torture.talker import SESSION, opened, problem_with, read, say, talk
@@ -110,11 +111,18 @@ class Strace:
         self._log = directory / "strace"
         with opened(make, str(self._origin)) as engine:
             talk(engine.session(SESSION), 0, lambda _: None, BEFORE)
+        # Loads every module that a run needs: forked processes would open its file until this one has loaded it.
+        self._lay()
+        with opened(make, str(self._root)) as engine:
+            for number in range(BEFORE, MESSAGES):
+                _talk(engine.session(SESSION), number)
+        if problem := self._look(MESSAGES - 1):
+            message = f"without any fault: {problem}"
+            raise RuntimeError(message)
 
     def run(self, *options: str) -> tuple[list[int], int]:
         """Return what the process told, and its exit status."""
-        shutil.rmtree(self._root, ignore_errors=True)
-        shutil.copytree(self._origin, self._root)
+        self._lay()
         waiting, ready = os.pipe()
         process = Forked(partial(converse, self._make, str(self._root), waiting))
         command = ["strace", "-o", str(self._log), *options, "-p", str(process.pid)]
@@ -144,8 +152,17 @@ class Strace:
             return f"the process ended with {status}"
         if not is_killed and not injection.lasts and told != list(range(BEFORE, MESSAGES)):
             return f"it did not go on: {told[-3:]}"
+        return self._look(told[-1] if told else BEFORE - 1)
+
+    def _lay(self) -> None:
+        """Copy the store as it begins."""
+        shutil.rmtree(self._root, ignore_errors=True)
+        shutil.copytree(self._origin, self._root)
+
+    def _look(self, last: int) -> str:
+        """Return what is wrong with a store in which this was the last message that was acknowledged."""
         try:
-            problem = problem_with(read(self._make, str(self._root)), told[-1] if told else BEFORE - 1, beyond=1)
+            problem = problem_with(read(self._make, str(self._root)), last, beyond=1)
             with opened(self._make, str(self._root)) as engine:
                 session = engine.session(SESSION)
                 problems = [problem] if problem else []
@@ -183,13 +200,6 @@ def run(make: StoreMaker, directory: Path, every: int, sample: int, seed: int) -
     return counts, len(tried), losses
 
 
-def has_strace(*, install: bool) -> bool:
-    """Return whether there is strace, installing it where that is wanted, needed, and allowed."""
-    if install and shutil.which("strace") is None and os.geteuid() == 0 and shutil.which("apt-get") is not None:
-        subprocess.run(["apt-get", "install", "-y", "-qq", "strace"], check=False)  # noqa: S607 (Debian's)
-    return shutil.which("strace") is not None
-
-
 def main() -> int:
     """Run, print the figures, and return the exit code."""
     arguments = argparse.ArgumentParser(description="Let system calls fail, each of them once.")
@@ -201,7 +211,7 @@ def main() -> int:
     arguments.add_argument("--bug", default="", help="a seeded bug that is to be noticed")
     given = arguments.parse_args()
     logging.getLogger("memci").addHandler(logging.NullHandler())
-    if not has_strace(install=given.install):
+    if not has_program("strace", "strace", install=given.install):
         sys.stdout.write("system calls: not run, there is no strace: apt-get install strace\n")
         return NO_STRACE
     began = time.monotonic()

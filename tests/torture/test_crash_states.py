@@ -3,17 +3,21 @@
 import errno
 import os
 import random
+from contextlib import suppress
+from itertools import count
 
 import pytest
 
 from memci.archive.disk import UNLOCK
+from memci.archive.stores.blobs import BlobSession
 from memci.archive.stores.contract import NewRecord, SessionStore
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.record_codec import LineCodec
 from tests.torture.crash_model import Content, DiskHistory, but_first_page, but_last_page, newest, oldest
 from tests.torture.crash_states import ENGINE, STORE, Bench, Workload
 from tests.torture.memory_disk import ROOT, Killed, MemoryIo, Sync, SyncDirectory, Tree
-from tests.torture.store_workload import SESSIONS, TENANT, file_store
+from tests.torture.promise import Promise, broken
+from tests.torture.store_workload import PICTURES, SESSIONS, TENANT, file_store, recover
 from tests.torture.store_workload import STORE as PLACE
 
 pytestmark = pytest.mark.slow
@@ -160,3 +164,28 @@ def test_half_a_deletion_keeps_the_session_or_not() -> None:
             assert ([session_id] if has_records else []) == list(store.sessions(TENANT))
             seen += 1
     assert seen > 20
+
+
+def test_a_deletion_under_way_excuses_a_page_without_its_picture() -> None:
+    """A deletion that dies between the pictures and the page files loses nothing; without a deletion the same state is a loss."""
+    io = MemoryIo(EMPTY)
+    store = BlobSession(opened(io), "chat")
+    page = b'{"picture":"%b"}' % PICTURES[0]
+    store.pages.put({"usr-1": page})
+    store.close()
+    kept = Promise().surely_pages("chat", {"usr-1": page})
+    deleting = kept.maybe_deleted("chat")
+    start = io.tree()
+    losses: set[str] = set()
+    for steps in count():
+        io = MemoryIo(start)
+        io.kill_at = steps
+        with suppress(Killed):
+            FileStore(PLACE, io=io).delete(TENANT, "chat")
+            break
+        io.kill()
+        tree = io.tree()
+        recovered = recover(tree, file_store)
+        assert [] == broken(deleting, recovered, tree)
+        losses.update(broken(kept, recovered, tree))
+    assert {"chat: page usr-1 is a page file without its picture, which was not promised", "chat: page usr-1 is gone"} == losses

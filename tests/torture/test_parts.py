@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.torture import exploring, whole
+from tests.torture.power_loss import NO_MOUNT
 from tests.torture.system_calls import NO_STRACE
 from tests.torture.writers import Call, problems_with
 
@@ -107,3 +109,46 @@ def test_a_history_that_cannot_be_is_told(history: list[tuple[int, str]], proble
     told = problems_with(history, appends, looks)
     assert bool(problem) == bool(told)
     assert problem in " ".join(told)
+
+
+def test_the_whole_runs_a_part_alone() -> None:
+    """``--only`` runs one part, with a line at its start and at its end and a table of its figures."""
+    command = [sys.executable, "-m", "tests.torture.whole", "--only", "sqlite_syncs"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)  # noqa: S603 (fixed words)
+    lines = done.stdout.splitlines()
+    outcome = "passed" if shutil.which("strace") else "not run on this machine, or not all of it"
+    assert lines[0].startswith("--- sqlite_syncs: count how often SQLite syncs; about ")
+    assert any(line.startswith(f"--- sqlite_syncs: {outcome} after ") for line in lines)
+    table = lines[lines.index("") + 1 :]
+    assert table[0].split() == ["part", "seconds", "code", "outcome"]
+    assert table[1].startswith("sqlite_syncs ")
+    assert table[1].endswith(outcome)
+    assert all(line.startswith("    sqlite") for line in table[2:-1])
+    assert "total" == table[-1].split()[0]
+    assert 0 == done.returncode
+
+
+def test_a_part_that_fails_fails_the_whole() -> None:
+    """Any exit code but 0 and that of a machine which cannot run the part is a failure."""
+    assert not whole.Result("power_loss", 1.0, NO_MOUNT, ()).has_failed
+    assert whole.Result("earlier_releases", 1.0, NO_MOUNT, ()).has_failed
+    assert "FAILED with 1" == whole.Result("kills", 1.0, 1, ()).outcome
+
+
+def test_exploring_says_how_to_repeat_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A property that does not hold is a failure, with the command that repeats it and what the test reported."""
+    module = tmp_path / "test_small.py"
+    module.write_text(
+        '"""A property that does not hold."""\n'
+        "from hypothesis import given, strategies\n"
+        "@given(strategies.integers())\n"
+        "def test_numbers_are_small(number):\n"
+        "    assert number < 1000\n"
+        "def test_of_no_property():\n"
+        "    raise AssertionError\n"
+    )
+    exploring.report(exploring.explore(str(module), 7), 7)
+    printed = capsys.readouterr().out
+    assert f"  {module}: seed 7, 0 passed, 1 failed, " in printed
+    assert "assert 1000 < 1000" in printed
+    assert "test_small.py::test_numbers_are_small' --hypothesis-seed=7\n" in printed

@@ -210,7 +210,7 @@ async def test_a_cancelled_call_that_fails_is_found_out_by_the_next(tmp_path: Pa
     assert [user("safe"), user("a")] == stored(store)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=settings().max_examples // 2, deadline=None)
 @given(patience=st.lists(st.integers(0, 12), min_size=1, max_size=25))
 @in_loop
 async def test_impatient_tasks_lose_and_double_nothing(patience: list[int]) -> None:

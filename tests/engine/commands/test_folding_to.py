@@ -64,7 +64,7 @@ def test_other_sizes_are_refused(to: Any) -> None:  # noqa: ANN401 (what anybody
     assert not indexes(session, PageState.ARCHIVED)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=settings().max_examples * 3 // 5, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from([2, 8, 40, 120]), st.booleans()), min_size=1, max_size=30),
     st.integers(1, 4_000),

@@ -453,7 +453,7 @@ steps = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=settings().max_examples * 4 // 5, deadline=None)
 @example(levels={"gone": 4}, active={}, given_steps=[("turn", 0)] * 10 + [("call", 8)], budget=900)
 @given(levels=level_keys(), active=marks, given_steps=steps, budget=st.sampled_from([900, 2_500]))
 def test_whatever_the_levels_are_nothing_is_lost(

@@ -44,7 +44,7 @@ plain_titles = marked.map(lambda marks: f"plan{marks}y")
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=settings().max_examples // 4, deadline=None)
 @given(title=titles, others=st.lists(plain_titles, min_size=1, max_size=4), number=st.integers(1, 40), single=st.booleans())
 @example(title=f"{WORD} account; patient {WORD}", others=["Ask; town"], number=2, single=False)
 @example(title=f"a, {WORD}", others=["a"], number=2, single=True)

@@ -256,6 +256,7 @@ class FileLateMachine(LateMachine):
         shutil.rmtree(self.root, ignore_errors=True)
 
 
-TestLateMachine = pytest.mark.timeout(600)(LateMachine.TestCase)  # finding the smallest failure takes its time
-FileLateMachine.TestCase.settings = settings(max_examples=10)
-TestFileLateMachine = pytest.mark.timeout(600)(FileLateMachine.TestCase)
+# Finding the smallest failure takes its time.
+TestLateMachine = pytest.mark.timeout(12 * settings().max_examples)(LateMachine.TestCase)
+FileLateMachine.TestCase.settings = settings(max_examples=settings().max_examples // 5)
+TestFileLateMachine = pytest.mark.timeout(12 * settings().max_examples)(FileLateMachine.TestCase)

@@ -24,6 +24,7 @@ from memci.errors import CorruptError, UnavailableError
 _LEAST_BYTES = 8 << 10
 _MOST_BYTES = 256 << 10
 _HEADER_BYTES = 1 << 10  # more than stands before the body of a record
+_MOST_WAITS = 6  # for a lock that others hold in turns, each as long as that for one whose holder hangs
 _SECTOR_BYTES = 512  # the least that a disk writes whole; its sectors may be some multiple
 
 
@@ -70,6 +71,7 @@ class FileJournal:
         self._lock: int | None = None
         self._lock_pid = 0
         self._wait_s = self._io.wait_s
+        self._waited_size = 0  # of the journal when the last wait for the lock began
         self._is_swept = False
         self._failure = ""
 
@@ -204,9 +206,7 @@ class FileJournal:
             try:
                 self._io.lock(self._lock, LOCK)
             except BlockingIOError:
-                # After one waited in vain others wait a moment only, for those who hold it in turns.
-                wait_s, self._wait_s = self._wait_s, min(self._wait_s, 0.1)
-                take_lock(self._lock, wait_s, self._io.lock)
+                self._wait_for_lock(self._lock)
             self._wait_s = self._io.wait_s
             if self._file is not None:  # deleting unlinks it before the lock, both under the lock
                 return self.size()
@@ -216,6 +216,24 @@ class FileJournal:
                 raise refusal.deleted(self.files.session_id)
             self._io.close(self._lock)
             self._lock = None
+
+    def _wait_for_lock(self, lock: int) -> None:
+        """Take the lock that others hold: wait again while they write, and only briefly after a wait that saw no change."""
+        for waits_left in reversed(range(_MOST_WAITS)):
+            size = self._size_in_view()
+            wait_s = self._wait_s if size == self._waited_size else self._io.wait_s
+            self._wait_s, self._waited_size = min(wait_s, 0.1), size
+            try:
+                take_lock(lock, wait_s, self._io.lock)
+            except BlockingIOError:
+                if not waits_left or self._size_in_view() == size:
+                    raise
+            else:
+                return
+
+    def _size_in_view(self) -> int:
+        """Return the size of the journal if it is open, else 0: whoever is the first to lock it opens it afterwards."""
+        return self.size() if self._file is not None else 0
 
     def _release(self, lock: int) -> None:
         try:

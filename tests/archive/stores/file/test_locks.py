@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
-from memci.archive.disk import FileIo
+from memci.archive.disk import LOCK, FileIo
 from memci.archive.stores.contract import SessionStore, Store
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.sql.postgres import PostgresStore
@@ -178,6 +178,62 @@ def test_a_lock_that_was_waited_for_in_vain_is_not_waited_for_again(tmp_path: Pa
         with pytest.raises(LockedError):
             session.journal.append(1, [new_record("b")])
     assert 2 == session.journal.append(1, [new_record("b")])
+
+
+def test_a_lock_that_others_hold_in_turns_is_waited_for_again(tmp_path: Path) -> None:
+    """After a wait in vain a writer waits as long as before if another one has written since."""
+    io = HurriedFiles()
+    session = FileStore(tmp_path, "flush", io=io).open(TENANT, "session")
+    append_each(session.journal, "a")
+    other = FileStore(tmp_path, "flush")
+    with file_locked(other), pytest.raises(LockedError):
+        session.journal.append(1, [new_record("b")])
+    append_each(other.open(TENANT, "session").journal, "b")
+    io.wait_s = 60
+    fd = os.open(tmp_path / TENANT / "session" / "lock", os.O_RDWR)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    threading.Timer(0.5, os.close, (fd,)).start()
+    assert 3 == session.journal.append(2, [new_record("c")])
+
+
+class TurnTakers(FileIo):
+    """Other writers that commit each time the lock is asked for, until they had their turns."""
+
+    wait_s = 0.0
+
+    def __init__(self, store: FileStore, turns: int) -> None:
+        super().__init__()
+        self._journal = store.open(TENANT, "session").journal
+        self.turns = turns
+
+    def lock(self, fd: int, operation: int) -> None:
+        if operation == LOCK and self.turns:
+            self.turns -= 1
+            append_each(self._journal, "b")
+            raise BlockingIOError
+        fcntl.flock(fd, operation)
+
+
+def test_a_writer_waits_while_others_write(tmp_path: Path) -> None:
+    """A wait begins again while others commit, so that a busy session refuses no writer."""
+    store = FileStore(tmp_path, "flush")
+    append_each(store.open(TENANT, "session").journal, "a")
+    session = FileStore(tmp_path, "flush", io=TurnTakers(store, 4)).open(TENANT, "session")
+    assert 1 == session.journal.head()
+    session.pages.put({"usr-1": b"page"})
+    assert b"page" == session.pages.find("usr-1")
+
+
+def test_a_writer_that_never_has_its_turn_is_refused(tmp_path: Path) -> None:
+    """The waits for others that write come to an end."""
+    store = FileStore(tmp_path, "flush")
+    append_each(store.open(TENANT, "session").journal, "a")
+    io = TurnTakers(store, 1_000)
+    session = FileStore(tmp_path, "flush", io=io).open(TENANT, "session")
+    assert 1 == session.journal.head()
+    with pytest.raises(LockedError):
+        session.pages.put({"usr-1": b"page"})
+    assert 1_000 > io.turns > 900
 
 
 def test_a_lock_that_is_given_back_in_time_is_taken(tmp_path: Path) -> None:
