@@ -32,7 +32,7 @@ MUTATIONS = (
         name="stream-mixes-calls",
         what="a second call that a provider streams under the number of the first one is joined to it",
         module=_STREAMING,
-        right='            place = self._places[index] = max(self._calls) + 1\n',
+        right="            place = self._places[index] = max(self._calls) + 1\n",
         wrong="            pass\n",
         from_source=True,
     ),

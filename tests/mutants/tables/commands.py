@@ -362,7 +362,7 @@ MUTATIONS = (
         name="explained-distance-ignores-touch",
         what="the explanation of a page gives the distance of one that nobody touched",
         module="memci.engine.reading.explain",
-        right='state.turn - max(facts.turn, state.touched.get(facts.index, 0))',
+        right="state.turn - max(facts.turn, state.touched.get(facts.index, 0))",
         wrong="state.turn - facts.turn",
         from_source=True,
     ),

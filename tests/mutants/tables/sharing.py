@@ -15,7 +15,7 @@ MUTATIONS = (
         name="capacity-ignored-by-move",
         what="a page that is moved into a segment stays open beyond the segment's capacity",
         module="memci.engine.tree.making",
-        right='entry=entries[0].to_mapping() if entries else None, by=by)])\n    keep_to_capacities(core)\n',
+        right="entry=entries[0].to_mapping() if entries else None, by=by)])\n    keep_to_capacities(core)\n",
         wrong="entry=entries[0].to_mapping() if entries else None, by=by)])\n",
         from_source=True,
     ),
