@@ -168,6 +168,23 @@ def test_a_note_has_a_time_to_live() -> None:
     assert 3 == len(memory.notes())
 
 
+def test_an_expired_note_leaves_however_lately_it_was_recalled() -> None:
+    """The end of its time counts more than a recall: a fresh note that nobody recalled stays."""
+    now = [datetime(2026, 11, 1, tzinfo=UTC)]
+    engine = Engine(MemoryStore(), config_of(budget=BUDGET, memory={"ttl_s": 3_600}), on_conflict="retry", clock=lambda: now[0])
+    session = engine.session("chat")
+    talk(session, 4)
+    session.promote("usr-1")
+    memory = engine.session("memory")
+    memory.append(user("what is there?"))
+    now[0] += timedelta(minutes=50)
+    session.promote("usr-2")
+    memory.recall("note-1")
+    now[0] += timedelta(minutes=20)
+    session.promote("usr-3")
+    assert ["note-2", "note-3"] == [entry.index for entry in memory.contents.entries]
+
+
 def test_erasing_reaches_it(tmp_path: Path) -> None:
     """With forks, erasing a page takes its note out, byte by byte; deleting the session leaves the note."""
     with Engine(f"file:{tmp_path}", config_of(budget=BUDGET)) as engine:
