@@ -15,7 +15,7 @@ _MACHINES: Final = (
 _STORES: Final = "tests/archive/stores/test_*.py"  # those of all stores
 
 ROOMS: Final[Mapping[str, tuple[str, ...]]] = {
-    "memci.messages": ("tests/messages", "tests/engine/hosting/test_streaming.py"),
+    "memci.messages": ("tests/messages", "tests/engine/hosting/test_streaming.py", f"{_COMMANDS}/test_headlines.py"),
     "memci.chapters": ("tests/chapters", _COMMANDS),
     "memci.archive.contents": ("tests/archive/contents", "tests/engine/tree", _COMMANDS),
     "memci.archive.catalogue": ("tests/archive/catalogue", "tests/engine/reading", _COMMANDS),
@@ -29,7 +29,7 @@ ROOMS: Final[Mapping[str, tuple[str, ...]]] = {
     "memci.engine.settings": ("tests/engine/settings", _COMMANDS),
     "memci.engine.history": (
         *("tests/engine/history", _COMMANDS, "tests/engine/tree", "tests/engine/hosting"),
-        *("tests/engine/sharing", "tests/engine/erasure", *_MACHINES),
+        *("tests/engine/sharing", "tests/engine/erasure", "tests/engine/tools", *_MACHINES),
     ),
     "memci.engine.view": (_COMMANDS, "tests/engine/sharing", *_MACHINES),
     "memci.engine.core": ("tests/engine/core", _COMMANDS, "tests/engine/hosting", "tests/engine/erasure"),

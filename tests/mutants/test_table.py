@@ -80,7 +80,7 @@ def test_a_mutation_holds_in_processes_of_the_tests() -> None:
 def test_the_source_stays_as_it_is(tmp_path: Path) -> None:
     """A mutated module leaves no trace in the file or in its compiled copy."""
     env = {**environment(PLANTED), "PYTHONPYCACHEPREFIX": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", "import memci.chapters.address"], check=True, cwd=ROOT, env=env)  # noqa: S603 (fixed words)
+    subprocess.run([sys.executable, "-c", "import memci.chapters.address"], check=True, cwd=ROOT, env=env)
     assert [] == list(tmp_path.rglob("address*.pyc"))
     assert not find_problem(PLANTED)
 

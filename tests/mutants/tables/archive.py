@@ -80,7 +80,10 @@ MUTATIONS = (
         name="copied-page-reopens-calls",
         what="a copy of a page waits for results that it has",
         module=_PAGE,
-        right="        copy.open_calls = {call_id: [copies[id(node)] for node in nodes] for call_id, nodes in self.open_calls.items()}\n",
+        right=(
+            "        copy.open_calls = "
+            "{call_id: [copies[id(node)] for node in nodes] for call_id, nodes in self.open_calls.items()}\n"
+        ),
         wrong="",
         from_source=True,
     ),
@@ -215,7 +218,10 @@ MUTATIONS = (
         name="rewound-key-stays",
         what="the key of a rewound message cannot be used again",
         module=_WRITER,
-        right='        self._db.run_many("DELETE FROM key WHERE key = ? AND seq = ?", [(key, seq) for seq, _, _, _, key, _ in gone if key])\n',
+        right=(
+            '        self._db.run_many("DELETE FROM key WHERE key = ? AND seq = ?", '
+            "[(key, seq) for seq, _, _, _, key, _ in gone if key])\n"
+        ),
         wrong="",
         from_source=True,
     ),

@@ -183,7 +183,10 @@ MUTATIONS = (
         name="known-messages-survive-rewind",
         what="sync takes messages for known that a rewind removed",
         module=_KNOWN,
-        right="                    self.pages = {index: said for index, said in self.pages.items() if page_number(index) <= number}\n",
+        right=(
+            "                    self.pages = "
+            "{index: said for index, said in self.pages.items() if page_number(index) <= number}\n"
+        ),
         wrong="",
         from_source=True,
     ),

@@ -75,7 +75,9 @@ MUTATIONS = (
         name="rewind-keeps-recall-counts",
         what="a rewind keeps the recall counts of pages that it removes",
         module=_APPLY,
-        right="    state.recalls = {index: recalls for index, recalls in state.recalls.items() if page_number(index) <= number}\n",
+        right=(
+            "    state.recalls = {index: recalls for index, recalls in state.recalls.items() if page_number(index) <= number}\n"
+        ),
         wrong="",
         from_source=True,
     ),

@@ -115,6 +115,13 @@ MUTATIONS = (
         wrong="each.index in ended, each.last_recall_turn or 0",
     ),
     Mutation(
+        name="expired-note-saved-by-recall",
+        what="an expired note that was recalled stays in long-term memory and a fresh one leaves",
+        module=_PROMOTING,
+        right="(each.index not in ended, each.last_recall_turn or 0, each.first_seq)",
+        wrong="(each.last_recall_turn or 0, each.index not in ended, each.first_seq)",
+    ),
+    Mutation(
         name="older-note-stays-promoted",
         what="the note of a page's older revision stays in long-term memory",
         module=_PROMOTING,
@@ -158,7 +165,10 @@ MUTATIONS = (
         name="mount-shows-new-session-of-id",
         what="a mount shows another session that was begun under the id of a deleted one",
         module=_SHARING,
-        right="                        there._run(partial(mounting.check, name=name, mount=mount))\n                        self._show",
+        right=(
+            "                        there._run(partial(mounting.check, name=name, mount=mount))\n"
+            "                        self._show"
+        ),
         wrong="                        self._show",
         from_source=True,
     ),
@@ -262,7 +272,10 @@ MUTATIONS = (
         name="fork-of-deleted-fork-keeps-text",
         what="an erasure with forks does not reach a fork whose source was deleted",
         module="memci.engine.erasure.spreading",
-        right="taken = heir.ended == first.session or any(heir.begun <= at for source, at in heir.forked if source == first.session)",
+        right=(
+            "taken = heir.ended == first.session or "
+            "any(heir.begun <= at for source, at in heir.forked if source == first.session)"
+        ),
         wrong="taken = heir.ended == first.session or [source for source, _ in heir.forked][-1:] == [first.session]",
         from_source=True,
     ),
