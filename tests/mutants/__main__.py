@@ -1,22 +1,27 @@
 """Measure the tests by small wrong changes of the source: ``python -m tests.mutants``.
 
-One mutation of the table is applied at a time, and the tests of its room run until the first one fails. Prints a line for each
-mutation, and the share of those that some test noticed. The exit code is 1 if that is less than 95%.
+One mutation of the table is applied at a time, and the tests of its room that reach its place run until the first one fails.
+Prints a line for each mutation, and the share of those that some test noticed. The exit code is 1 if that is less than 95%.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from itertools import chain
+from time import monotonic
 
 import attrs
 
 from tests.mutants.mutation import Mutation, find_problem
+from tests.mutants.reaching import find_reach
 from tests.mutants.rooms import files_of
-from tests.mutants.running import FAST, Outcome, failing_unchanged, run
+from tests.mutants.running import FAST, Outcome, failed_tests, run
 from tests.mutants.table import MUTATIONS
 
 LEAST_SHARE = 0.95
+FEW = 8  # so many mutations run all tests of their rooms: finding those that reach the places would take longer
 
 
 def measure(mutations: Sequence[Mutation], *, jobs: int, marks: str) -> list[Outcome]:
@@ -26,14 +31,27 @@ def measure(mutations: Sequence[Mutation], *, jobs: int, marks: str) -> list[Out
     """
     outcomes = list[Outcome]()
     with ThreadPoolExecutor(jobs) as pool:
-        for future in as_completed([pool.submit(run, each, files_of(each.module), marks=marks) for each in mutations]):
+        for future in as_completed(_submitted(pool, mutations, jobs=jobs, marks=marks)):
             outcomes.append(future.result())
             write_outcome(outcomes[-1])
     caught_by = sorted({each.test for each in outcomes if each.test})
-    failing = set(failing_unchanged(caught_by))
+    failing = set(failed_tests(caught_by, os.environ)) if caught_by else set()
     if failing:
         _write(f"  fails on the unchanged source too, and so notices nothing: {', '.join(sorted(failing))}")
     return [attrs.evolve(each, test="") if each.test in failing else each for each in outcomes]
+
+
+def _submitted(pool: ThreadPoolExecutor, mutations: Sequence[Mutation], *, jobs: int, marks: str) -> list[Future[Outcome]]:
+    files = {each.name: files_of(each.module) for each in mutations}
+    if len(mutations) <= FEW:
+        return [pool.submit(run, each, files[each.name], marks=marks) for each in mutations]
+    started = monotonic()
+    reach = find_reach(mutations, sorted(set(chain(*files.values()))), jobs=jobs, marks=marks)
+    _write(f"  {len(reach.seconds)} tests ran on the unchanged source in {monotonic() - started:.0f} s")
+    if reach.failing:
+        _write(f"  left out, as they fail there: {', '.join(sorted(reach.failing))}")
+    chosen = [(each, reach.tests_of(each, files[each.name])) for each in mutations]
+    return [pool.submit(run, each, list(tests), chosen=[*chain(*tests.values())]) for each, tests in chosen]
 
 
 def write_outcome(outcome: Outcome) -> None:
