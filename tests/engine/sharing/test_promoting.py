@@ -97,6 +97,20 @@ def test_rules_promote(engine: Engine) -> None:
     assert 3 == sum(event.kind == "promoted" for event in session.events())
 
 
+def test_a_page_that_was_said_anew_is_promoted_anew(engine: Engine) -> None:
+    """After a rewind into a page that a rule promoted, the note says what the page says then."""
+    session = engine.session("chat", config={"memory": {"bookmarked": True}})
+    session.extend([user("what is the answer?"), assistant("forty-one"), user("sure?")])
+    session.bookmark("usr-1/1", "here")
+    session.window()
+    session.rewind("usr-1/2")
+    session.extend([assistant("forty-two"), user("sure?")])
+    session.window()
+    with engine.session("memory") as memory:
+        (entry,) = memory.contents.entries
+        assert "forty-two" in str(memory.page(entry.index).messages)
+
+
 def test_one_recall_is_enough_where_it_is_asked_for() -> None:
     """A page that shares a directory is promoted by its first recall where the rule says so."""
     engine = Engine(MemoryStore(), config_of(budget=BUDGET, memory={"recalled": 1}), on_conflict="retry")

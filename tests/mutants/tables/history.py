@@ -56,6 +56,16 @@ MUTATIONS = (
         wrong="",
     ),
     Mutation(
+        name="rewind-keeps-promoted",
+        what="a page that was promoted by a rule is not promoted again when it is said anew after a rewind",
+        module=_APPLY,
+        right=(
+            "    state.promoted = {\n        index: note for index, note in state.promoted.items() "
+            "if page_number(index) < number or state.is_made(index)\n    }\n"
+        ),
+        wrong="",
+    ),
+    Mutation(
         name="rewind-keeps-pins",
         what="a rewind keeps the pins of pages that it removes",
         module=_APPLY,
