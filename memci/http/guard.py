@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from time import monotonic
 
@@ -50,11 +50,15 @@ class _Allowance:
 
 
 class Guard:
-    """Middleware that refuses requests by rules, and lets through the others with a ``caller`` as their state."""
+    """Middleware that refuses requests by rules, and lets through the others with a ``caller`` as their state.
 
-    def __init__(self, app: ASGIApp, rules: Rules) -> None:
+    Requests a minute are counted by the *clock*, in seconds.
+    """
+
+    def __init__(self, app: ASGIApp, rules: Rules, clock: Callable[[], float] = monotonic) -> None:
         self._app = app
         self._rules = rules
+        self._clock = clock
         self._allowances: dict[str, _Allowance] = {}
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
@@ -109,7 +113,7 @@ class Guard:
 
     def _take(self, token: str, per_minute: int) -> None:
         """Count a request; a token has those of a minute at once, and they come back evenly."""
-        now = monotonic()
+        now = self._clock()
         known = self._allowances.setdefault(token, _Allowance(per_minute, now))
         known.left = min(per_minute, known.left + (now - known.at) * per_minute / 60)
         known.at = now

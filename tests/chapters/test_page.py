@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from memci.chapters.page import Chapter, MessageNode, Page, SystemChapter
+from memci.chapters.page import ActiveChapter, Chapter, MessageNode, Page, SystemChapter
 from memci.chapters.recalled import Attachment, RecallChapter
 from memci.messages.formats import openai
 
@@ -66,6 +66,24 @@ def test_the_latest_open_call_of_an_id_is_answered() -> None:
     assert [first] == page.open_calls["a"]
     assert ["a"] == [each.id for each in page.unanswered(first)]
     assert [] == page.unanswered(second)
+
+
+def test_a_result_belongs_to_the_nearest_call_of_its_id() -> None:
+    """Of open calls with one id, in a page and before it, the latest is found."""
+    chapter = ActiveChapter()
+    nearest = call("a")
+    chapter.add_page(page_of(user(), call("a")))
+    chapter.add_page(page := page_of(user(), call("a"), nearest, index="usr-2"))
+    assert (page, nearest) == chapter.find_call("a")
+
+
+def test_a_copy_waits_for_the_same_results() -> None:
+    """In a copy of a page those calls are open that were open in the page, as its own nodes."""
+    page = page_of(user(), call("a"), result("a"), call("b"))
+    page.answer("a")
+    copy = page.copy()
+    assert {"b": [copy.tail]} == copy.open_calls
+    assert copy.tail is not page.tail
 
 
 def test_results_end_passes_the_results_of_a_call() -> None:

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message
 
+from memci.http.guard import Guard, Rules
 from memci.http.tokens import Scope, Tokens, new_token
 from tests.http.serving import HOST, problem, serving, user, value
 
@@ -107,6 +109,21 @@ def test_a_token_has_so_many_requests_a_minute(guarded: TestClient, login: Login
     assert "1" == late[0].headers["retry-after"]
     problem(late[0], 429)
     value(guarded.get("/v1/sessions", headers=second))
+
+
+@pytest.mark.parametrize(("seconds", "passed"), [(30, 30), (60, 60), (120, 60), (3_600, 60)])
+def test_requests_come_back_evenly(tokens: Path, login: Login, seconds: int, passed: int) -> None:
+    """After its requests are used up a token earns one per second, and never more than those of a minute."""
+    now, header = [1_000.0], login("t", Scope.READ)
+    rules = Rules(tokens=Tokens(tokens), per_minute=60)
+    client = TestClient(Guard(Response(), rules, clock=lambda: now[0]), base_url=HOST)
+
+    def count_passed() -> int:
+        return sum(client.get("/v1/sessions", headers=header).status_code == 200 for _ in range(100))
+
+    assert 60 == count_passed()
+    now[0] += seconds
+    assert passed == count_passed()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8484", "localhost:1", "[::1]:8484"])

@@ -44,6 +44,13 @@ def test_chat_completions() -> None:
     assert ("Let me look.", True, 7) == (text, made.complete, made.usage["prompt_tokens"])
 
 
+def test_usage_stays_when_later_chunks_tell_none() -> None:
+    """Of the counts that chunks tell the latest one stays, wherever in the stream it came."""
+    told = [{**chunk(content="a"), "usage": {"total_tokens": tokens}} for tokens in (5, 6)]
+    made, _ = fed("openai", [*told, {**chunk("stop"), "usage": None}, chunk()])
+    assert {"total_tokens": 6} == made.usage
+
+
 def test_empty_texts_take_nothing_back() -> None:
     """Providers that repeat role, id or name as an empty text in each chunk mean the one that they said first."""
     function = {"name": "find", "arguments": '{"q": '}

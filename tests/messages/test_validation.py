@@ -141,3 +141,16 @@ def test_what_chat_completions_would_refuse_is_found(messages: list[Value], plac
 def test_a_good_chat_has_no_problem() -> None:
     """Calls with their results directly after them are taken."""
     assert [] == validate([USER, CHAT_CALL, CHAT_RESULT, SAID, USER])
+
+
+@pytest.mark.parametrize(
+    ("messages", "wire_format"),
+    [
+        ([USER, CHAT_CALL, USER, SAID, USER], "openai"),
+        ([USER, use("a"), USER, SAID, USER], "anthropic"),
+        ([USER, CALL, USER, SAID, USER], "responses"),
+    ],
+)
+def test_a_call_without_a_result_is_one_problem(messages: list[Value], wire_format: str) -> None:
+    """A missing result is named once, however many messages come after it."""
+    assert 1 == len(validate(messages, wire_format))

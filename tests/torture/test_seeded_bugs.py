@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.torture import source_bugs
 from tests.torture.bug_table import noticed_by, noticed_in_states
 from tests.torture.seeded_bugs import BUGS
 
@@ -22,13 +21,6 @@ def test_a_seeded_bug_shows_in_some_state(name: str) -> None:
 def test_a_seeded_bug_shows_in_its_part(name: str) -> None:
     """A store that does not check, lock or write in time is noticed by the part that is about that."""
     assert noticed_by(BUGS[name].part, name)
-
-
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", source_bugs.BUGS)
-def test_a_wrong_piece_of_source_fails_a_test(name: str) -> None:
-    """Where memci is wrong in one place, one of the tests that are about it fails."""
-    assert source_bugs.noticed(name)
 
 
 def test_enough_bugs_are_seeded() -> None:

@@ -430,6 +430,9 @@ def _rewind(state: State, event: events.Rewound) -> None:
         if all(page_number(last) < number for last in (index, *ends(each.pages)))
     }
     state.claims = {index: each for index, each in state.claims.items() if page_number(index) < number}
+    state.promoted = {
+        index: note for index, note in state.promoted.items() if page_number(index) < number or state.is_made(index)
+    }
     state.working = state.working.without(lambda index: page_number(index) >= number)
     state.topic = min(state.topic, number - 1)
     state.turn_page = event.opening_page

@@ -217,6 +217,16 @@ def test_a_command_stands_with_its_ending() -> None:
     assert "bash -lc ls" == texts(Kind.COMMAND, call({"action": {"command": ["bash", "-lc", "ls"]}}))[-1]
 
 
+@pytest.mark.parametrize("order", [("c1", "c2"), ("c2", "c1")])
+def test_a_command_ends_with_its_own_result(order: tuple[str, str]) -> None:
+    """Of parallel calls the result of another one, before or after its own, does not end a command."""
+    (run,), (read_file,) = call({"command": "pytest"})["tool_calls"], call({"path": "src/app.py"}, "c2")["tool_calls"]
+    calls = {"role": "assistant", "content": None, "tool_calls": [run, read_file]}
+    said = {"c1": "1 failed, 3 passed", "c2": "import os"}
+    results = [{"role": "tool", "tool_call_id": each, "content": said[each]} for each in order]
+    assert ["pytest", "pytest → 1 failed, 3 passed"] == texts(Kind.COMMAND, calls, *results)
+
+
 @pytest.mark.parametrize(
     ("result", "ending"),
     [

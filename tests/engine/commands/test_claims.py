@@ -11,7 +11,7 @@ from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
 from tests.engine.commands.test_summarizing import Says, engine_on, events, pool
 from tests.engine.sessions import talk
-from tests.engine.wire import user
+from tests.engine.wire import assistant, user
 
 
 @pytest.fixture(params=["file", "memory"])
@@ -92,6 +92,25 @@ def test_a_claim_ends(store: Store, how: str) -> None:
         session.refresh()
         assert 5 == len(events(session))
     other.close()
+
+
+def test_a_rewind_ends_the_claim_of_its_page(store: Store) -> None:
+    """What a page says after a rewind is asked for at once, though another engine claimed what it said before."""
+    held = threading.Event()
+    killed = engine_on(store, Says(lambda _number: held.wait(60)))
+    claimed = killed.session("chat")
+    talk(claimed, 6, words=20)
+    claimed.summarize(0.0)
+    summarizer = Says()
+    with engine_on(store, summarizer) as other, other.session("chat") as session:
+        session.rewind("usr-3/2")
+        session.append(assistant("another answer " * 20))
+        talk(session, 3, first=7, words=20)
+        session.summarize(60)
+    assert ["3", "7", "8"] == sorted(summarizer.calls)
+    pool(killed).patience_s = 0.01
+    held.set()
+    killed.close()
 
 
 def test_what_is_claimed_as_the_engine_closes_is_free(store: Store) -> None:

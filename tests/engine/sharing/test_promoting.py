@@ -97,6 +97,20 @@ def test_rules_promote(engine: Engine) -> None:
     assert 3 == sum(event.kind == "promoted" for event in session.events())
 
 
+def test_a_page_that_was_said_anew_is_promoted_anew(engine: Engine) -> None:
+    """After a rewind into a page that a rule promoted, the note says what the page says then."""
+    session = engine.session("chat", config={"memory": {"bookmarked": True}})
+    session.extend([user("what is the answer?"), assistant("forty-one"), user("sure?")])
+    session.bookmark("usr-1/1", "here")
+    session.window()
+    session.rewind("usr-1/2")
+    session.extend([assistant("forty-two"), user("sure?")])
+    session.window()
+    with engine.session("memory") as memory:
+        (entry,) = memory.contents.entries
+        assert "forty-two" in str(memory.page(entry.index).messages)
+
+
 def test_one_recall_is_enough_where_it_is_asked_for() -> None:
     """A page that shares a directory is promoted by its first recall where the rule says so."""
     engine = Engine(MemoryStore(), config_of(budget=BUDGET, memory={"recalled": 1}), on_conflict="retry")
@@ -166,6 +180,23 @@ def test_a_note_has_a_time_to_live() -> None:
     session.promote("usr-3")
     assert ["note-2", "note-3"] == [entry.index for entry in memory.contents.entries]
     assert 3 == len(memory.notes())
+
+
+def test_an_expired_note_leaves_however_lately_it_was_recalled() -> None:
+    """The end of its time counts more than a recall: a fresh note that nobody recalled stays."""
+    now = [datetime(2026, 11, 1, tzinfo=UTC)]
+    engine = Engine(MemoryStore(), config_of(budget=BUDGET, memory={"ttl_s": 3_600}), on_conflict="retry", clock=lambda: now[0])
+    session = engine.session("chat")
+    talk(session, 4)
+    session.promote("usr-1")
+    memory = engine.session("memory")
+    memory.append(user("what is there?"))
+    now[0] += timedelta(minutes=50)
+    session.promote("usr-2")
+    memory.recall("note-1")
+    now[0] += timedelta(minutes=20)
+    session.promote("usr-3")
+    assert ["note-2", "note-3"] == [entry.index for entry in memory.contents.entries]
 
 
 def test_erasing_reaches_it(tmp_path: Path) -> None:

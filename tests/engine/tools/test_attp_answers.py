@@ -97,6 +97,17 @@ def test_what_a_user_said_stays_the_users_in_the_archive() -> None:
     assert () == session.verify().problems
 
 
+def test_an_answer_is_known_after_going_back() -> None:
+    """An answer that the runtime gave after a checkpoint is no user's message once that is restored."""
+    session = open_session()
+    session.append(user("a"))
+    checkpoint = session.checkpoint("before the call")
+    answer = ask(session)
+    session.restore_checkpoint(checkpoint.id)
+    session.append(assistant(call("__result__ = 2")))
+    assert "usr-1/3" == session.append(answer).address
+
+
 def test_an_answer_stays_with_its_call() -> None:
     """A long turn is not cut between a call in ATTP and its answer."""
     session = open_session(active={"page_tokens": 100})

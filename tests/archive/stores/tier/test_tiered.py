@@ -325,6 +325,25 @@ def test_a_deleted_session_leaves_the_tier_first(redis: RedisServer) -> None:
     store.close()
 
 
+def test_a_worker_that_opens_a_session_during_its_deletion_leaves_nothing(redis: RedisServer) -> None:
+    """Text that another worker puts into the tier before the store has deleted the session is removed after that."""
+
+    class OpenedMeanwhile(MemoryStore):
+        def delete(self, tenant: str, session_id: str) -> None:
+            assert ["a"] == read_at_once(other)
+            super().delete(tenant, session_id)
+
+    behind, location = OpenedMeanwhile(), parse(redis.url("memory:"))
+    store, other = (TieredStore(behind, RedisTier(location)) for _ in range(2))
+    append_each(store.open(TENANT, "session").journal, "a")
+    store.delete(TENANT, "session")
+    name = store.tier.key(TENANT, "session")
+    with redis.client() as client:
+        assert 0 == client.exists(name, f"{name}:lines")
+    for each in (store, other):
+        each.close()
+
+
 def test_an_open_session_does_not_read_its_successor(workers: Workers) -> None:
     """What the tier has of a session that took a deleted one's place is not served to those who have the old one open."""
     session = workers.new().open(TENANT, "session")
