@@ -54,6 +54,9 @@ test-rest: $(BIN)/.installed-dev ## run the tests that are slow, start a server 
 conformance: $(BIN)/.installed-dev ## run the conformance suite on every store, and print what each passed
 	$(BIN)/python -m pytest -q -n 2 -k Suite --conformance tests/archive/stores
 
+mutants: $(BIN)/.installed-dev ## apply small bugs to the source, one at a time, and list those that no test notices; half an hour
+	$(BIN)/python -m tests.mutants
+
 torture: $(BIN)/.installed-dev ## the long runs of tests/torture, part by part; a hundred minutes
 	$(BIN)/python -m tests.torture.whole
 

@@ -1,8 +1,7 @@
-"""Hypothesis profiles: ``ci`` repeats itself, ``dev`` is quick, ``thorough`` is for a long look.
+"""Hypothesis profiles, and what holds for all tests.
 
-``seeded`` is ``ci`` for bugs that are known, where no failure is made smaller.
-``explore`` tries ten times as many examples as ``dev``, other ones each time; ``tests.torture.exploring`` runs it.
-``HYPOTHESIS_PROFILE`` chooses one; without it, ``ci`` where the variable ``CI`` is set and ``dev`` elsewhere.
+``ci``, the default, tries the same examples in every run. ``seeded`` does too, and doesn't shrink failures: for known bugs. ``explore`` tries ten times as many examples, new ones in each run; ``tests.torture.exploring`` uses it. The variable
+``HYPOTHESIS_PROFILE`` chooses one.
 """
 
 import os
@@ -14,17 +13,19 @@ from memci.engine.core.worker import Worker
 
 pytest_plugins = ["memci.testing.conformance", "tests.costs"]
 
-# Two cores are shared with other runs, so that no example may be judged by the clock.
 settings.register_profile(
-    "dev", max_examples=50, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "ci",
+    max_examples=50,
+    stateful_step_count=30,
+    deadline=None,  # the cores may be shared with other work
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
+    database=None,
+    print_blob=True,
 )
-settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, database=None, print_blob=True)
-settings.register_profile("thorough", settings.get_profile("dev"), max_examples=5_000, stateful_step_count=100)
 settings.register_profile("seeded", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate])
-settings.register_profile(
-    "explore", settings.get_profile("dev"), max_examples=500, derandomize=False, database=None, print_blob=True
-)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+settings.register_profile("explore", settings.get_profile("ci"), max_examples=500, derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 # A shell starts its background jobs, and nohup, with interrupts ignored, which processes that tests start would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
