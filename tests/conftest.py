@@ -1,6 +1,7 @@
 """Hypothesis profiles, and what holds for all tests.
 
-``ci``, the default, tries the same examples in every run. ``seeded`` does too, and doesn't shrink failures: for known bugs. ``explore`` tries ten times as many examples, new ones in each run; ``tests.torture.exploring`` uses it. The variable
+``ci``, the default, tries the same examples in every run. ``seeded`` does too, and doesn't shrink failures: for known bugs.
+``explore`` tries ten times as many examples, new ones in each run; ``tests.torture.exploring`` uses it. The variable
 ``HYPOTHESIS_PROFILE`` chooses one.
 """
 
