@@ -293,7 +293,7 @@ def _opens(core: Core, message: Message, page: Page | None) -> Opening | None:
     waits = page.open_calls and message.role != "assistant"  # the assistant goes past a call without a result
     if waits or (page.only_user and not message.from_user):  # an answer stands with what it answers
         return None
-    return Opening.CONTINUATION if page.tokens * core.state.scale >= planner.cut_tokens(core.config) else None
+    return Opening.CONTINUATION if page.tokens * core.state.scale >= planner.cut_tokens(core.state, core.config) else None
 
 
 def _calling_page(core: Core, cursor: _Cursor, call_id: str) -> Page:

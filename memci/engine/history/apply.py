@@ -52,6 +52,7 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             trim(state, event)
         case events.WindowSettled():
             state.settled = event
+            state.carry(event.tools_tokens + event.extra_tokens)
         case events.PageRecalled():
             _recall(state, event, seq)
         case events.PassagesQuoted():
@@ -331,6 +332,7 @@ def _configure(state: State, event: events.SessionConfigured) -> None:
         if state.settled is not None:  # tools are counted anew by the next window
             anew: dict[str, Any] = {"tools_sha256": "", "tools_tokens": 0, "extra": {}, "extra_tokens": 0}
             state.settled = attrs.evolve(state.settled, scale=None, excerpts={}, **anew)
+            state.carried = ()
     state.config = Config.from_stored(event.config)
     state.wire = formats.get(state.config.format)
     state.configured, state.chosen = event.config, event.chosen

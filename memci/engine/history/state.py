@@ -164,6 +164,7 @@ class State:
     last_fold: LastFold | None = None  # None when there is none to undo
     folded_turn: int = 0  # the turn in which pages folded last, or came back from that; 0 before the first fold
     settled: WindowSettled | None = None  # None before the first window
+    carried: tuple[tuple[int, int], ...] = ()  # of recent settings: calls of the model before, tokens of tools and extra texts
     scale: float = 1.0  # what token counts are multiplied by, as the provider's usage tells
     ratios: tuple[float, float] = (1.0, 1.0)  # the scale by each of the last two reports alone; before them the counter's margin
     traffic: Traffic = attrs.field(factory=Traffic)
@@ -253,6 +254,22 @@ class State:
     def mount_tokens(self) -> int:
         """What is shown of mounted sessions takes so much. O(mounts)."""
         return sum(mount.tokens for mount in self.mounts.values())
+
+    def carry(self, tokens: int) -> None:
+        """Note what requests carry from now on. O(1)."""
+        calls = self.spent.calls
+        earlier = [(begin, carried) for begin, carried in self._recently_carried() if begin != calls]
+        self.carried = (*earlier, (calls, tokens))
+
+    def carried_tokens(self) -> int:
+        """Return the most that one of the last three windows carried in tools and extra texts. O(1)."""
+        return max((tokens for _, tokens in self._recently_carried()), default=0)
+
+    def _recently_carried(self) -> list[tuple[int, int]]:
+        """Return what the windows of the last two calls carried, and those asked for since. O(1)."""
+        ends = [begin for begin, _ in self.carried[1:]]
+        older = [each for each, end in zip(self.carried, ends, strict=False) if end >= self.spent.calls - 1]
+        return [*older, *self.carried[-1:]]
 
     def open_seqs(self) -> set[int]:
         """Return the sequence numbers of what is being said, and of what opened its turn where that stands apart. O(those)."""

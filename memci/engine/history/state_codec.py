@@ -102,9 +102,18 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
         **({"described": state.described} if state.described else {}),
         **({"bookmarks": _bookmark_values(state)} if state.bookmarks else {}),
         "settled": state.settled and attrs.asdict(state.settled),
+        "carried": state.carried,
         "traffic": attrs.asdict(state.traffic),
         "spent": attrs.asdict(state.spent),
     }
+
+
+def _carried(value: Mapping[str, Any]) -> tuple[tuple[int, int], ...]:
+    """Return what requests carried; older states know it of the last window only."""
+    if "carried" in value:
+        return tuple((calls, tokens) for calls, tokens in value["carried"])
+    settled = value["settled"]
+    return ((0, settled["tools_tokens"] + settled.get("extra_tokens", 0)),) if settled else ()
 
 
 def from_mapping(value: Mapping[str, Any]) -> State:
@@ -133,6 +142,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
         described=dict(value.get("described", {})),
         mounts={name: Mount(**each) for name, each in value.get("mounts", {}).items()},
         promoted={page: (note, revision) for page, (note, revision) in value.get("promoted", {}).items()},
+        carried=_carried(value),
         lease=tuple(value.get("lease", (0, ""))),
         bookmarks={each["entry_seq"]: (each["page"], each["label"]) for each in value.get("bookmarks", ()) if each["label"]},
         working=_working_set(value.get("working")),

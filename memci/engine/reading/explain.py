@@ -82,7 +82,7 @@ def _numbers(core: Core, facts: PageFacts) -> _Numbers:
         "distance": state.turn - max(facts.turn, state.touched.get(facts.index, 0)),
         "window_tokens": now.tokens,
         "budget_tokens": config.budget.tokens,
-        "high_tokens": round(config.active.high_water * config.budget.tokens),
+        "high_tokens": round(planner.high_mark(state, config, config.budget.tokens)),
         "low_tokens": round(planner.low_mark(state, config, now, config.budget.tokens)),
         "min_pages": config.active.min_pages,
         "max_pages": config.active.max_pages,

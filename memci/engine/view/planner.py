@@ -21,7 +21,6 @@ from memci.errors import ConfigError, is_line, shown
 VERBATIM_SHARES, SWING_SHARES = (0.385, 0.475), (0.3, 0.45)
 SHORT_TOKENS, LONG_TOKENS = 100, 400  # mean sizes of pages that are called so
 LEAST_CONTENTS_SHARE = 0.13  # of the room beside the system part, which the contents page may take in any case
-BESIDE_SLOTS_SHARE = 0.7  # of what slots leave of that room, which the contents page takes at most: large slots cost it entries
 LEAST_GAP_SHARE = 0.1  # of the room of verbatim pages: the gap between the marks
 
 NEAR_SHARE = 0.5  # of the high marks, from where on a fold is near
@@ -73,8 +72,7 @@ def plan(state: State, config: Config, lay: Lay = lay_out) -> FoldPlan:
 
     With ``active.max_calls``, ``levels.trimmed`` or ``levels.lines`` what is in view is looked at: O(visible).
     """
-    active, budget = config.active, config.budget.tokens
-    high = active.high_water * budget
+    budget, high = config.budget.tokens, high_mark(state, config, config.budget.tokens)
     goal, levels = _fired(state, config), config.levels
     far = _NOTHING if levels.trimmed is None and levels.lines is None else _far(state, config)
     if goal is None and _raw_tokens(state) <= high:
@@ -87,7 +85,7 @@ def plan(state: State, config: Config, lay: Lay = lay_out) -> FoldPlan:
         goal = (goal or _Goal())._replace(tokens=low_mark(state, config, layout, budget))
     if goal is None:
         return far
-    layout = _trimmed(state, config, layout, goal.tokens, budget)
+    layout = _trimmed(state, config, layout, goal.tokens, conversation_budget(state, budget))
     folded = {*far.pages, *_oldest(state, config, layout, goal, far.pages)}
     return _planned(layout, (page.index for page in state.active.pages() if page.index in folded), reason="marks")
 
@@ -126,7 +124,8 @@ def _problem(state: State, plan: Any) -> str:  # noqa: ANN401 (its fields may ho
 
 def nears_fold(state: State, config: Config, share: float = NEAR_SHARE) -> bool:
     """Return whether a *share* of a mark is reached, and it may ask for a fold before long. O(attached), see ``_fired``."""
-    is_near = _raw_tokens(state) > share * config.active.high_water * config.budget.tokens
+    high = config.active.high_water * conversation_budget(state, config.budget.tokens)
+    is_near = _raw_tokens(state) - request_tokens(state) > share * high
     return is_near or _fired(state, config, share) is not None
 
 
@@ -135,7 +134,7 @@ def next_folded(state: State, config: Config) -> Iterator[Page]:
 
     With ``levels.lines`` O(pages in view).
     """
-    active, budget, lines = config.active, config.budget.tokens, config.levels.lines
+    active, budget, lines = config.active, conversation_budget(state, config.budget.tokens), config.levels.lines
     is_near = nears_fold(state, config)
     if not is_near and lines is None:
         return
@@ -171,7 +170,7 @@ def plan_command(state: State, config: Config, pages: Collection[str] | None, la
         return FoldPlan(pages=tuple(page.index for page in _loose(state, config, named)), reason="command")
     layout = lay(state, state.settled)
     goal = _farthest(config.active)._replace(tokens=low_mark(state, config, layout, config.budget.tokens))
-    layout = _trimmed(state, config, layout, goal.tokens, config.budget.tokens)
+    layout = _trimmed(state, config, layout, goal.tokens, conversation_budget(state, config.budget.tokens))
     return _planned(layout, _oldest(state, config, layout, goal), reason="command")
 
 
@@ -182,7 +181,8 @@ def plan_to(state: State, config: Config, goal: int, added: Callable[[Sequence[P
     """
     layout = lay(state, state.settled)
     tokens = layout.tokens - _stale_tokens(state, layout)
-    layout = _trimmed(state, config, layout, goal - tokens + own_tokens(state, layout), config.budget.tokens)
+    budget = conversation_budget(state, config.budget.tokens)
+    layout = _trimmed(state, config, layout, goal - tokens + own_tokens(state, layout), budget)
     tokens -= sum(layout.spared.values())
     complete = [page for page in _loose(state, config, state.active.pages()) if _is_complete(state, page)]
     left = list(accumulate((-layout.page(page.index) for page in complete), initial=tokens))
@@ -267,10 +267,40 @@ def next_budget(state: State, config: Config) -> int:
     return config.budget.tokens if state.settled is None else state.settled.budget
 
 
+def request_tokens(state: State) -> int:
+    """Return the tokens that requests carry in addition to the conversation: tools, extra texts and slots.
+
+    Tools and extra texts are those of the largest of the last three windows, so that a host that leaves its tools out of some
+    calls does not fold for each of the others.
+    """
+    slots = state.slots.tokens if state.slots is not None else 0
+    return math.ceil((state.carried_tokens() + slots) * state.scale)
+
+
+def conversation_budget(state: State, budget: int) -> int:
+    """Return the tokens of a window's budget that requests leave to the conversation.
+
+    Marks, the room of the contents page and the length of the open page are shares of it: a window of W tokens with tools of N
+    plans as one of W - N.
+    """
+    return max(budget - request_tokens(state), 1)
+
+
+def high_mark(state: State, config: Config, budget: int) -> float:
+    """Return the high mark for a budget, in tokens of a whole window."""
+    conversation = conversation_budget(state, budget)
+    return budget - conversation + config.active.high_water * conversation
+
+
 def own_tokens(state: State, layout: Layout) -> int:
-    """Return the size of a window without recalled pages, and without what opened a turn that ended: the next fold drops it."""
+    """Return the size of a window without recalled pages and without the opening of an ended turn, which the next fold drops.
+
+    What requests carry counts as in the marks, even if this layout has less of it.
+    """
     pages = sum(attachment.tokens for attachment in state.recalled.attachments.values())
-    return layout.tokens - math.ceil(pages * layout.scale) - _stale_tokens(state, layout)
+    carried = sum(layout.breakdown.get(part, 0) for part in ("tools", "slots", "extra"))
+    own = layout.tokens - math.ceil(pages * layout.scale) - _stale_tokens(state, layout)
+    return own - carried + request_tokens(state)
 
 
 def _stale_tokens(state: State, layout: Layout) -> int:
@@ -289,23 +319,21 @@ def low_mark(state: State, config: Config, layout: Layout, budget: int) -> float
     so that for t new tokens a call G = sqrt(k·(L + C)) with k = 2·(w-r)/r·t. L and G share the room H that the other parts
     leave, L + G = H, which makes G = (sqrt(k² + 4·k·(H + C)) - k) / 2. It is no wider than verbatim pages may swing.
     """
-    high = config.active.high_water * budget
+    conversation = conversation_budget(state, budget)
+    carried, high = budget - conversation, config.active.high_water * conversation
     low_water = config.active.low_water
     if not isinstance(low_water, str):
-        return low_water * budget
+        return carried + low_water * conversation
     contents = layout.breakdown["contents"] + layout.breakdown["working"]
-    others = sum(layout.breakdown[part] for part in ("system", "tools", "reply"))
-    others += sum(layout.breakdown.get(part, 0) for part in ("mounted", "slots", "extra"))
+    others = layout.breakdown["system"] + layout.breakdown["reply"] + layout.breakdown.get("mounted", 0)
     room = max(high - contents - others, 0.0)
     prices = config.prices
     factor = 2 * (prices.write - prices.read) / prices.read * state.traffic.tokens_per_call * state.scale
     cheapest = (math.sqrt(factor**2 + 4 * factor * (room + contents)) - factor) / 2
     verbatim, swing = _shares(state)
-    mean = verbatim * budget
-    if state.slots is not None:  # verbatim pages have less, and swing by as much of that
-        mean = min(mean, room / (1 + swing))
+    mean = min(verbatim * conversation, room / (1 + swing))
     widest = 2 * min(swing * mean, room - mean)
-    return high - min(cheapest, max(widest, LEAST_GAP_SHARE * room))
+    return carried + high - min(cheapest, max(widest, LEAST_GAP_SHARE * room))
 
 
 def contents_limit(state: State, config: Config, budget: int) -> int:
@@ -315,11 +343,10 @@ def contents_limit(state: State, config: Config, budget: int) -> int:
         return limit
     system = state.system.tokens + state.hidden_tokens + state.headlines_tokens + state.instruction_tokens
     system += state.mount_tokens if state.mounts else 0
-    room = max(budget - math.ceil(system * state.scale), 0)
+    conversation = conversation_budget(state, budget)
+    room = max(conversation - math.ceil(system * state.scale), 0)
     verbatim, swing = _shares(state)
-    most = room - (1 + swing) * verbatim * budget
-    if state.slots is not None:
-        most = min(most, BESIDE_SLOTS_SHARE * (room - state.slots.tokens * state.scale))
+    most = room - (1 + swing) * verbatim * conversation
     return int(max(most, LEAST_CONTENTS_SHARE * room))
 
 
@@ -336,9 +363,9 @@ def entry_room(limit: int, page_tokens: int) -> int:
     return max(16, min(page_tokens // 4, limit // 24))
 
 
-def cut_tokens(config: Config) -> int:
+def cut_tokens(state: State, config: Config) -> int:
     """Return the size at which the open page is cut."""
-    return max(1, min(config.active.page_tokens, int(OPEN_PAGE_SHARE * config.budget.tokens)))
+    return max(1, min(config.active.page_tokens, int(OPEN_PAGE_SHARE * conversation_budget(state, config.budget.tokens))))
 
 
 def _raw_tokens(state: State) -> float:
@@ -352,10 +379,8 @@ def _raw_tokens(state: State) -> float:
     for quotes in state.recalled.quotes.values():
         tokens += quotes.tokens
     tokens += sum(node.tokens for node in state.opening.nodes()) if state.opening else 0
-    tokens += state.settled.tools_tokens + state.settled.extra_tokens if state.settled else 0
     tokens += state.mount_tokens if state.mounts else 0
-    tokens += state.slots.tokens if state.slots is not None else 0
-    return tokens * state.scale
+    return tokens * state.scale + request_tokens(state)
 
 
 def _planned(layout: Layout, folded: Iterable[str], *, reason: str) -> FoldPlan:

@@ -182,6 +182,7 @@ def full_state() -> State:
         ),
         folded_turn=6,
         touched={"usr-8": 5, "usr-3": 6},
+        carried=((3, 40), (4, 72)),
         settled=WindowSettled(
             extra={"date": "Monday"},
             extra_tokens=12,
