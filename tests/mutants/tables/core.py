@@ -298,8 +298,8 @@ MUTATIONS = (
         name="contents-ignore-mounts",
         what="the contents page takes the room of mounted sessions",
         module=_PLANNER,
-        right="    system += state.mount_tokens if state.mounts else 0\n    room =",
-        wrong="    room =",
+        right="    system += state.mount_tokens if state.mounts else 0\n    conversation =",
+        wrong="    conversation =",
         from_source=True,
     ),
     Mutation(
@@ -311,11 +311,11 @@ MUTATIONS = (
         from_source=True,
     ),
     Mutation(
-        name="low-mark-ignores-slots",
-        what="large slots do not lower the room of verbatim pages",
+        name="marks-ignore-slots",
+        what="slots do not lower the room that marks give to the conversation",
         module=_PLANNER,
-        right="        mean = min(mean, room / (1 + swing))\n",
-        wrong="        pass\n",
+        right="(state.carried_tokens() + slots)",
+        wrong="state.carried_tokens()",
         from_source=True,
     ),
     Mutation(
