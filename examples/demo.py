@@ -24,7 +24,7 @@ def main() -> None:
     title("What the model sees at the end: contents page, working set, and the last turns word for word")
     memci("window", *SUPPORT)
 
-    title("The first turn, usr-1, left the window long ago. Search finds it")
+    title("The first turn, usr-1, left the window long ago. Search lists it among the best matches")
     memci("search", *SUPPORT, "--limit", "3", QUESTION)
 
     title("Recall puts it back into the window, word for word, for a few turns")
@@ -39,6 +39,7 @@ def main() -> None:
 
     title("Figures: the support conversation, and an agent's run of 120 messages in a window of 3,000 tokens")
     explain(support, replay("agent", "examples/agent.json", budget=3_000))
+    print("\nNow open .demo/support.html in a browser, and read docs/tutorial.md.")
 
 
 def title(text: str) -> None:

@@ -1,9 +1,10 @@
 """A pytest plugin for the markers by cost: ``slow``, ``server``, ``browser`` and ``frameworks``.
 
-It does three things:
+It does four things:
 
 * A file whose ``pytestmark`` excludes all its tests from the run is not imported, so ``make test`` needs none of the packages
   that only such files import.
+* A failure is printed when it happens, and not only at the end of the run.
 * A test that starts a server or a browser without the marker for it fails.
 * Tests of the lower layers run first, because most other failures follow from theirs; tests with a marker run last.
 """
@@ -29,6 +30,8 @@ _PYTHON_SERVERS = {"serve", "uvicorn", "tests.chat.small_model"}
 def pytest_configure(config: pytest.Config) -> None:
     """Watch for servers and browsers for the rest of the process: an audit hook cannot be removed."""
     config.pluginmanager.register(_Starts(), "memci-starts")
+    if not hasattr(config, "workerinput"):  # xdist's main process, or the only one
+        config.pluginmanager.register(_Failures(config), "memci-failures")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -71,6 +74,19 @@ def _rank(item: pytest.Item) -> tuple[bool, int]:
     parts = item.path.parts
     layer = next((place for place, name in enumerate(LAYERS) if name in parts), len(LAYERS))
     return any(item.get_closest_marker(mark) for mark in COSTS), layer
+
+
+class _Failures:
+    """Prints the name of a test as soon as it has failed."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and terminal is not None:
+            terminal.ensure_newline()
+            terminal.write_line(f"failed: {report.nodeid}", red=True)
 
 
 class _Starts:

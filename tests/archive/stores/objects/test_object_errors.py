@@ -28,7 +28,7 @@ class Answering(BaseHTTPRequestHandler):
 
     def answer(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        self.send_response(int(self.path.split("/")[1].removeprefix("status-")))
+        self.send_response(int(self.path.split("/")[1].partition("?")[0].removeprefix("status-")))
         self.send_header("Content-Length", "0")
         self.end_headers()
 
@@ -82,6 +82,7 @@ def check_silent(error: BaseException, caplog: pytest.LogCaptureFixture) -> None
     assert SECRET not in shown
 
 
+@pytest.mark.server
 @pytest.mark.parametrize(
     ("status", "text"),
     [
@@ -110,6 +111,7 @@ def test_what_a_provider_answers_is_an_error_with_advice(
     store.close()
 
 
+@pytest.mark.server
 def test_nobody_there(caplog: pytest.LogCaptureFixture) -> None:
     """Where nothing listens, every call says that there is no answer."""
     with socket.socket() as unused:
@@ -123,6 +125,7 @@ def test_nobody_there(caplog: pytest.LogCaptureFixture) -> None:
         store.close()
 
 
+@pytest.mark.server
 def test_a_provider_that_is_silent_is_given_up() -> None:
     """A request ends after ``timeout_s``."""
     with socket.socket() as silent:
