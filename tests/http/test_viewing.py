@@ -15,8 +15,8 @@ from memci.http.tokens import Scope, Tokens, new_token
 from memci.page.live import POLICY
 from tests.engine.counting_store import CountingStore
 from tests.http.serving import CONFIG, assistant, problem, say, serving, user, value
-from tests.http.test_notices import post, running
-from tests.page.browser import launched
+from tests.http.test_notices import SECONDS, post, running
+from tests.page.browser import launched, new_page, settle
 
 if TYPE_CHECKING:
     from playwright.sync_api import Dialog, Page, Route
@@ -107,9 +107,8 @@ def change_by_hand(page: "Page") -> None:
     def do(name: str, told: str) -> None:
         page.get_by_role("button", name=name, exact=True).click()
         page.get_by_role("dialog").get_by_text(told).first.wait_for()
-        with page.expect_event("load"):  # it is read again then
-            page.get_by_role("button", name="Do it").click()
-        page.locator(".tabs [aria-selected=true]").wait_for()
+        page.get_by_role("button", name="Do it").click()
+        settle(page)  # the page is loaded again
 
     page.get_by_role("tab", name="Change").click()
     page.get_by_label("Label").fill("before <b>all</b>")
@@ -139,7 +138,8 @@ def miss(page: "Page", url: str, other: memci.Engine) -> None:
     other.delete("chat/1")
     page.locator("#news").get_by_text("there is no session 'chat/1'").wait_for()
     page.goto(f"{url}/sessions/none/")
-    page.locator("#about").get_by_text("there is no session 'none'").wait_for()
+    settle(page)
+    assert "there is no session 'none'" in page.locator("#about").inner_text()
 
 
 @pytest.mark.timeout(300)
@@ -164,16 +164,16 @@ def test_a_browser_goes_from_the_list_to_a_session_and_sees_what_happens(tmp_pat
         for text in ("harbours", "<img src=x onerror=alert(1)>"):
             post(url, "chat%2F1/messages", {"messages": [user(text), assistant("It is so.")]}, **authorization)
         chat = f"{url}/v1/sessions/chat%2F1"
-        tokens = httpx2.post(f"{chat}/window", headers=authorization).json()["tokens"]
+        tokens = httpx2.post(f"{chat}/window", headers=authorization, timeout=SECONDS).json()["tokens"]
         post(url, "chat%2F1/usage", {"prompt_tokens": tokens}, **authorization)
-        page = browser.new_page()
+        page = new_page(browser)
         looked_at(page, problems)
         page.on("dialog", answer)
         page.goto(f"{url}/")
         row = page.get_by_role("row", name="chat/1")
-        row.get_by_text("green").wait_for()
+        settle(page)
         cells = row.get_by_role("cell").all_inner_texts()
-        figures = httpx2.get(f"{chat}/stats", headers=authorization).json()
+        figures = httpx2.get(f"{chat}/stats", headers=authorization, timeout=SECONDS).json()
         shown = f"green, {100 * figures['tokens'] / figures['budget']:.1f} %"
         assert [str(figures["said_tokens"]), "0", str(figures["cost"]), shown] == cells[-4:]
         page.get_by_role("link", name="chat/1").click()
