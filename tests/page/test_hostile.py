@@ -58,18 +58,15 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def unharmed(seen: Seen) -> None:
     """Assert that nothing of the conversation became an element, an address, or code that ran, once everything is drawn."""
-    seen.settled()
-    assert seen.page.evaluate("window.hacked === undefined")
-    assert (
-        0
-        == seen.page.locator(
-            "img, iframe, svg, object, embed, base, link, video, audio, a[href^='http'], a[href^='java']"
-        ).count()
+    harm = seen.settled().evaluate(
+        """() => {
+          const kinds = "img, iframe, svg, object, embed, base, link, video, audio, a[href^='http'], a[href^='java']";
+          const attributes = [...document.querySelectorAll("*")].flatMap((each) => [...each.attributes]);
+          const handlers = attributes.map((each) => each.name).filter((name) => /^on/i.test(name));
+          return [window.hacked === undefined, document.querySelectorAll(kinds).length, handlers];
+        }"""
     )
-    assert [] == seen.page.evaluate(
-        "[...document.querySelectorAll('*')].flatMap((each) => [...each.attributes]).filter((each) => /^on/i.test(each.name))"
-        ".map((each) => each.name)"
-    )
+    assert [True, 0, []] == harm
 
 
 @pytest.mark.parametrize("view", ["window", "compare", "pages", "search", "cost"])
@@ -90,11 +87,16 @@ def test_every_page_is_opened_unharmed(look: Look, attacked: Path) -> None:
     seen.page.get_by_role("listbox").focus()
     for _ in range(total):
         seen.page.keyboard.press("ArrowDown")
-        seen.settled().locator(".detail details").evaluate_all("(all) => all.forEach((each) => { each.open = true; })")
-        seen.page.locator(".detail .more").evaluate_all("(all) => all.forEach((each) => each.click())")
-        assert 0 == seen.page.locator(".detail .more").count()
+        remaining, width = seen.settled().evaluate(
+            """() => {
+              const detail = document.querySelector(".detail");
+              for (const each of detail.querySelectorAll("details")) each.open = true;
+              for (const each of detail.querySelectorAll(".more")) each.click();
+              return [detail.querySelectorAll(".more").length, document.documentElement.scrollWidth];
+            }"""
+        )
+        assert (0, 1280) == (remaining, width)
         unharmed(seen)
-        assert 1280 == seen.page.evaluate("document.documentElement.scrollWidth")
 
 
 def test_all_of_a_search_is_text(look: Look, attacked: Path) -> None:
