@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
@@ -15,8 +15,8 @@ from memci.http.tokens import Scope, Tokens, new_token
 from memci.page.live import POLICY
 from tests.engine.counting_store import CountingStore
 from tests.http.serving import CONFIG, assistant, problem, say, serving, user, value
-from tests.http.test_notices import post, running
-from tests.page.browser import launched
+from tests.http.test_notices import SECONDS, post, running
+from tests.page.browser import busy_after_click, launched, new_page, settle
 
 if TYPE_CHECKING:
     from playwright.sync_api import Dialog, Page, Route
@@ -103,23 +103,31 @@ def looked_at(page: "Page", problems: list[str]) -> None:
     page.on("pageerror", lambda error: problems.append(str(error)))
 
 
+def read_list(page: "Page", figures: dict[str, Any]) -> None:
+    """The row of a session has its figures; that of a session out of sight has none yet."""
+    settle(page)
+    cells, older = (page.get_by_role("row", name=name).get_by_role("cell") for name in ("chat/1", "older 0"))
+    zone = f"green, {100 * figures['tokens'] / figures['budget']:.1f} %"
+    assert [str(figures["said_tokens"]), "0", str(figures["cost"]), zone] == cells.all_inner_texts()[-4:]
+    assert [""] * 4 == older.all_inner_texts()[-4:]
+
+
 def change_by_hand(page: "Page") -> None:
     """Fold, keep a page, make a checkpoint, undo, and go back to it: each is shown before, and one is left as it is."""
 
     def do(name: str, told: str) -> None:
         page.get_by_role("button", name=name, exact=True).click()
         page.get_by_role("dialog").get_by_text(told).first.wait_for()
-        with page.expect_event("load"):  # it is read again then
-            page.get_by_role("button", name="Do it").click()
-        page.locator(".tabs [aria-selected=true]").wait_for()
+        page.get_by_role("button", name="Do it").click()
+        settle(page)  # the page is loaded again
 
     page.get_by_role("tab", name="Change").click()
     page.get_by_label("Label").fill("before <b>all</b>")
     do("Make a checkpoint…", "Both windows are the same.")
     page.get_by_role("row", name="before <b>all</b>").wait_for()
     page.get_by_label("How far").select_option("all complete pages")
-    page.get_by_role("button", name="Fold…", exact=True).click()
-    page.get_by_role("dialog").get_by_text("fold of usr-1..3").wait_for()
+    assert ([".inside"], 1) == busy_after_click(page, "#fold-size + button", "dialog .parts")
+    assert "fold of usr-1..3" in page.get_by_role("dialog").inner_text()
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Undo the last fold…").click()
     page.get_by_role("dialog").get_by_text("This cannot be done: there is no fold to undo").wait_for()
@@ -141,7 +149,8 @@ def miss(page: "Page", url: str, other: memci.Engine) -> None:
     other.delete("chat/1")
     page.locator("#news").get_by_text("there is no session 'chat/1'").wait_for()
     page.goto(f"{url}/sessions/none/")
-    page.locator("#about").get_by_text("there is no session 'none'").wait_for()
+    settle(page)
+    assert "there is no session 'none'" in page.locator("#about").inner_text()
 
 
 @pytest.mark.timeout(300)
@@ -163,21 +172,18 @@ def test_a_browser_goes_from_the_list_to_a_session_and_sees_what_happens(tmp_pat
 
     store = f"file:{tmp_path}/chats"
     with running(Rules(tokens=Tokens(path)), store) as (url, _), launched() as browser, memci.Engine(store, CONFIG) as other:
+        for number in range(30):
+            post(url, f"older {number}/messages", {"messages": [user("harbours")]}, **authorization)
         for text in ("harbours", "<img src=x onerror=alert(1)>"):
             post(url, "chat%2F1/messages", {"messages": [user(text), assistant("It is so.")]}, **authorization)
         chat = f"{url}/v1/sessions/chat%2F1"
-        tokens = httpx2.post(f"{chat}/window", headers=authorization).json()["tokens"]
+        tokens = httpx2.post(f"{chat}/window", headers=authorization, timeout=SECONDS).json()["tokens"]
         post(url, "chat%2F1/usage", {"prompt_tokens": tokens}, **authorization)
-        page = browser.new_page()
+        page = new_page(browser)
         looked_at(page, problems)
         page.on("dialog", answer)
         page.goto(f"{url}/")
-        row = page.get_by_role("row", name="chat/1")
-        row.get_by_text("green").wait_for()
-        cells = row.get_by_role("cell").all_inner_texts()
-        figures = httpx2.get(f"{chat}/stats", headers=authorization).json()
-        shown = f"green, {100 * figures['tokens'] / figures['budget']:.1f} %"
-        assert [str(figures["said_tokens"]), "0", str(figures["cost"]), shown] == cells[-4:]
+        read_list(page, httpx2.get(f"{chat}/stats", headers=authorization, timeout=SECONDS).json())
         page.get_by_role("link", name="chat/1").click()
         page.locator("#view-window .message").first.wait_for()
         page.locator("#about").get_by_text("2 turns").wait_for()
@@ -186,8 +192,10 @@ def test_a_browser_goes_from_the_list_to_a_session_and_sees_what_happens(tmp_pat
         page.locator("#about").get_by_text("3 turns").wait_for()
         page.get_by_role("tab", name="Pages").click()
         post(url, "chat%2F1/messages", {"messages": [user("winds"), assistant("They blow.")]}, **authorization)
-        page.get_by_role("button", name="Show it").click()
-        page.locator("#about").get_by_text("4 turns").wait_for()
+        press = "(button) => { button.click(); return document.querySelector('main').getAttribute('aria-busy'); }"
+        assert "true" == page.get_by_role("button", name="Show it").evaluate(press)  # until the page is loaded again
+        settle(page)
+        assert "4 turns" in page.locator("#about").inner_text()
         change_by_hand(page)
         page.add_init_script("let time = 0; performance.now = () => (time += 4000);")  # everything takes four seconds
         page.route("**/notices*", between, times=1)

@@ -12,10 +12,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 PACKAGE = "@sparticuz/chromium"
@@ -25,6 +25,10 @@ OPTIONS = (
     *("--disable-component-update", "--disable-sync", "--no-first-run", "--force-color-profile=srgb"),
 )
 """What Chromium needs as root and in a container, and so that it asks nobody for anything by itself."""
+
+PATIENCE_MS = 90_000
+"""How long a test waits in a browser, for a page that is drawn on a slow machine. The limit of a test is longer: a failure names
+what was waited for."""
 
 _UNPACK = f'const {{ default: chromium }} = await import("{PACKAGE}"); console.log(await chromium.executablePath());'
 
@@ -84,6 +88,50 @@ def launched() -> Iterator["Browser"]:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(OPTIONS))
         yield browser
         browser.close()
+
+
+def new_page(browser: "Browser", **options: Any) -> "Page":  # noqa: ANN401 (those of a context)
+    """Open a page in a context of its own, in which nothing times out because the machine is slow."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(PATIENCE_MS)
+    return context.new_page()
+
+
+def settle(page: "Page") -> None:
+    """Wait until the page is loaded and no part of it is busy: what the last action changed is drawn."""
+    page.wait_for_function("() => document.readyState === 'complete' && !document.querySelector('[aria-busy=true]')")
+
+
+def go(page: "Page", place: str) -> None:
+    """Go to another place of a page, a fragment of its address, and wait until it is drawn."""
+    page.evaluate(
+        """(place) => new Promise((done) => {
+          addEventListener("hashchange", done, { once: true });  // after the page's own listener
+          location.hash = place;
+        })""",
+        place,
+    )
+    settle(page)
+
+
+def busy_after_click(page: "Page", button: str, result: str) -> tuple[list[str], int]:
+    """Click a button whose result is drawn later.
+
+    Return a selector of each element that is busy when the click was handled, and how many elements of the *result* are there at
+    the moment when the first of these stops being busy. All arguments are selectors, too.
+    """
+    busy, drawn = page.evaluate(
+        """([button, result]) => new Promise((done) => {
+          document.querySelector(button).click();
+          const busy = [...document.querySelectorAll("[aria-busy=true]")];
+          const selectors = busy.map((each) => (each.id ? `#${each.id}` : `.${each.className}`));
+          const ended = () => done([selectors, document.querySelectorAll(result).length]);
+          for (const each of busy) new MutationObserver(ended).observe(each, { attributeFilter: ["aria-busy"] });
+          if (!busy.length) ended();
+        })""",
+        [button, result],
+    )
+    return busy, drawn
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import pytest
 
 from memci.engine.session import Session
 from memci.page.document import document
-from tests.page.browser import alone, launched
+from tests.page.browser import alone, go, launched, new_page, settle
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -30,20 +30,23 @@ class Seen:
         assert [] == self.problems
         assert {self.url} == {request.partition("#")[0] for request in self.requests}
 
-    def ready(self) -> float:
-        """Wait for the first view, and return when it was drawn and on the screen, in milliseconds by the browser's clock."""
-        told: Any = self.page.wait_for_function(
-            """() => {
-              const [drawn] = performance.getEntriesByName("first-view");
-              const [painted] = performance.getEntriesByName("first-contentful-paint");
-              return drawn && painted && Math.max(drawn.startTime, painted.startTime);
-            }"""
-        )
-        return float(told.json_value())
+    def settled(self) -> "Page":
+        """Return the page once everything in it is drawn. Call this after each action and before reading the page."""
+        settle(self.page)
+        return self.page
 
     def turn(self, view: str) -> None:
-        """Go to a view."""
+        """Go to a view, and wait until it is drawn."""
         self.page.get_by_role("tab", name=view).click()
+        self.settled()
+
+    def go(self, place: str) -> None:
+        """Go to another place of the page, a fragment of its address, and wait until it is drawn."""
+        go(self.page, place)
+
+    def texts(self, place: str) -> list[str]:
+        """Return the text of each element at a place once everything is drawn."""
+        return self.settled().locator(place).all_inner_texts()
 
 
 Look = Callable[..., Seen]
@@ -66,17 +69,16 @@ def look(browser: "Browser") -> Iterator[Look]:
         dialog.dismiss()
 
     def look(path: Path, place: str = "", *, wide: int = 1280, high: int = 900, dark: bool = False) -> Seen:
-        context = browser.new_context(
-            viewport={"width": wide, "height": high}, color_scheme="dark" if dark else "light", offline=True
-        )
-        seen = Seen(context.new_page(), path.as_uri())
+        scheme = "dark" if dark else "light"
+        page = new_page(browser, viewport={"width": wide, "height": high}, color_scheme=scheme, offline=True)
+        seen = Seen(page, path.as_uri())
         opened.append(seen)
         seen.page.on("pageerror", lambda error: seen.problems.append(f"error: {error}"))
         seen.page.on("console", lambda message: seen.problems.append(f"console: {message.text}"))
         seen.page.on("dialog", lambda dialog: refuse(seen, dialog))
         seen.page.on("request", lambda request: seen.requests.append(request.url))
         seen.page.goto(f"{seen.url}{place}")
-        seen.ready()
+        seen.settled()
         return seen
 
     yield look

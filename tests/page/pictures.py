@@ -8,7 +8,7 @@ from memci.http.guard import Rules
 from memci.page.document import document
 from memci.quality.replay import read_conversation
 from tests.http.test_notices import running
-from tests.page.browser import launched
+from tests.page.browser import launched, new_page, settle
 from tests.page.sessions import EXAMPLES
 
 DOCS = EXAMPLES.parent / "docs"
@@ -53,19 +53,18 @@ def main() -> None:
             path.write_text(document(picture_session(engine), presets=[]), encoding="utf-8")
         with running(Rules(), store, config) as (url, _), launched() as browser:
             for picture, (place, dark) in PICTURES.items():
-                context = browser.new_context(viewport={"width": WIDE, "height": HIGH}, color_scheme="dark" if dark else "light")
-                page = context.new_page()
+                scheme = "dark" if dark else "light"
+                page = new_page(browser, viewport={"width": WIDE, "height": HIGH}, color_scheme=scheme)
                 page.goto(f"{url}/sessions/support/{place}" if "change" in place else f"{path.as_uri()}{place}")
+                settle(page)
                 if "pages" in place:
                     page.locator(".row").nth(2).click()
-                    page.locator(".detail .message").first.wait_for()
                 if "change" in place:
                     page.get_by_label("How far").select_option("medium")
                     page.get_by_role("button", name="Fold…", exact=True).click()
-                    page.locator("dialog .parts").wait_for()
-                page.wait_for_timeout(500)  # everything is drawn by then
+                settle(page)
                 page.screenshot(path=DOCS / picture)
-                context.close()
+                page.context.close()
 
 
 if __name__ == "__main__":

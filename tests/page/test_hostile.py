@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import memci
-from tests.page.conftest import Look, Seen, written
+from tests.page.conftest import Look, Seen, once, written
 from tests.page.sessions import SMALL
 
 pytestmark = pytest.mark.browser
@@ -28,10 +28,8 @@ ATTACKS = (
 )
 
 
-@pytest.fixture(scope="module")
-def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of a session in which everything that somebody can name or say is an attack."""
-    root = tmp_path_factory.mktemp("hostile")
+def write(path: Path) -> None:
+    """Write the page of a session in which every name and every text is an attack."""
     with memci.Engine("memory:", {**SMALL, "budget": {"window": 1_500, "reserve": 0}}) as engine:
         session = engine.session(f"session {ATTACKS[0][:40]}")
         session.append({"role": "system", "content": "\n".join(ATTACKS[:4])})
@@ -51,48 +49,56 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         session.recall(session.pages("archived")[0].index if session.pages("archived") else session.pages("hidden")[0].index)
         session.window(extra={"<i>extra</i>": ATTACKS[1]})
         session.append({"role": "assistant", "content": ATTACKS[0]})
-        return written(session, root / "page.html", asked=ATTACKS, presets=["truncate"])
+        written(session, path, asked=ATTACKS, presets=["truncate"])
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a session in which every name and every text is an attack."""
+    return once(tmp_path_factory, "hostile.html", write)
 
 
 def unharmed(seen: Seen) -> None:
-    """Assert that nothing of the conversation became an element, an address, or code that ran."""
-    assert seen.page.evaluate("window.hacked === undefined")
-    assert (
-        0
-        == seen.page.locator(
-            "img, iframe, svg, object, embed, base, link, video, audio, a[href^='http'], a[href^='java']"
-        ).count()
+    """Assert that nothing of the conversation became an element, an address, or code that ran, once everything is drawn."""
+    harm = seen.settled().evaluate(
+        """() => {
+          const kinds = "img, iframe, svg, object, embed, base, link, video, audio, a[href^='http'], a[href^='java']";
+          const attributes = [...document.querySelectorAll("*")].flatMap((each) => [...each.attributes]);
+          const handlers = attributes.map((each) => each.name).filter((name) => /^on/i.test(name));
+          return [window.hacked === undefined, document.querySelectorAll(kinds).length, handlers];
+        }"""
     )
-    assert [] == seen.page.evaluate(
-        "[...document.querySelectorAll('*')].flatMap((each) => [...each.attributes]).filter((each) => /^on/i.test(each.name))"
-        ".map((each) => each.name)"
-    )
+    assert [True, 0, []] == harm
 
 
 @pytest.mark.parametrize("view", ["window", "compare", "pages", "search", "cost"])
 def test_no_view_runs_what_was_said(look: Look, attacked: Path, view: str) -> None:
     """In each view, at several calls, what was said stays text: no element, no handler, no request."""
-    for call in (1, 30, 73):
-        seen = look(attacked, f"#view={view}&call={call}")
-        seen.page.wait_for_timeout(150)
+    seen = look(attacked, f"#view={view}&call=1")
+    unharmed(seen)
+    for call in (30, 73):
+        seen.go(f"#view={view}&call={call}")
         unharmed(seen)
 
 
 def test_every_page_is_opened_unharmed(look: Look, attacked: Path) -> None:
     """Each page of the conversation can be opened, whole, and stays text."""
     seen = look(attacked, "#view=pages")
-    rows = seen.page.locator(".row")
-    rows.first.wait_for()
-    for _ in range(10):
-        seen.page.get_by_role("listbox").focus()
-        for _ in range(3):
-            seen.page.keyboard.press("ArrowDown")
-        seen.page.wait_for_timeout(30)
-        seen.page.locator(".detail details").evaluate_all("(all) => all.forEach((each) => { each.open = true; })")
-        while seen.page.locator(".detail .more").count():
-            seen.page.locator(".detail .more").first.click()
+    total = int(seen.page.locator(".row").first.get_attribute("aria-setsize") or 0)
+    assert total > len(ATTACKS)
+    seen.page.get_by_role("listbox").focus()
+    for _ in range(total):
+        seen.page.keyboard.press("ArrowDown")
+        remaining, width = seen.settled().evaluate(
+            """() => {
+              const detail = document.querySelector(".detail");
+              for (const each of detail.querySelectorAll("details")) each.open = true;
+              for (const each of detail.querySelectorAll(".more")) each.click();
+              return [detail.querySelectorAll(".more").length, document.documentElement.scrollWidth];
+            }"""
+        )
+        assert (0, 1280) == (remaining, width)
         unharmed(seen)
-    assert 1280 == seen.page.evaluate("document.documentElement.scrollWidth")
 
 
 def test_all_of_a_search_is_text(look: Look, attacked: Path) -> None:
@@ -103,7 +109,7 @@ def test_all_of_a_search_is_text(look: Look, attacked: Path) -> None:
         unharmed(seen)
     seen.page.get_by_label("Why is a page not found?").fill("<img src=x onerror=alert(1)>")
     seen.page.get_by_role("button", name="Say why").click()
-    assert "There is no page <img" in seen.page.locator(".answer").inner_text()
+    assert "There is no page <img" in seen.settled().locator(".answer").inner_text()
     unharmed(seen)
 
 
@@ -115,12 +121,11 @@ def test_what_controls_the_line_is_written_out(look: Look, attacked: Path) -> No
     seen = look(attacked, "#view=pages")
     seen.page.get_by_label("Filter").fill("note-1")
     seen.page.locator(".row").first.click()
-    seen.page.locator(".detail .message").first.wait_for()
     unharmed(seen)
+    assert "note-1/1" in seen.texts(".detail .part")
     seen.page.get_by_label("Filter").fill("usr-8")
     seen.page.locator(".row").first.click()
-    seen.page.locator(".detail .message").first.wait_for()
-    seen.page.locator(".detail .part").get_by_text("usr-8/1").wait_for()
+    assert "usr-8/1" in seen.texts(".detail .part")
     assert "\\u202egnp.exe" in seen.page.locator(".detail .said").first.inner_text()
 
 

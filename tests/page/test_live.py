@@ -13,10 +13,11 @@ import memci
 from memci.engine.session import Session
 from memci.page.assets import MODULES
 from memci.page.live import POLICY, LivePage, page_file
+from tests.page.browser import busy_after_click, go, new_page, settle
 from tests.page.sessions import eventful, say
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Route
 
 
 @pytest.fixture
@@ -63,24 +64,26 @@ def served(session: Session) -> Iterator[str]:
 @pytest.mark.browser
 def test_the_page_is_served_with_a_strict_policy(browser: "Browser", session: Session, served: str) -> None:
     """From a server the page shows windows, pages and searches of its own, and what was said since it was opened first."""
-    context = browser.new_context()
-    page, problems, asked = context.new_page(), list[str](), list[str]()
+    page, problems, asked = new_page(browser), list[str](), list[str]()
     page.on("console", lambda message: problems.append(message.text))
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
+    page.goto(served)
+    settle(page)
     for view, place in (("window", ".message"), ("compare", ".message"), ("pages", ".row"), ("cost", "table >> text=truncate")):
-        page.goto(f"{served}#view={view}&call=20")
-        page.locator(f"#view-{view} {place}").first.wait_for()
+        go(page, f"#view={view}&call=20")
+        assert page.locator(f"#view-{view} {place}").count() > 0
     page.locator("#tab-search").click()
     page.get_by_role("searchbox", name="Search").fill("hotel in town 5")
     page.get_by_role("button", name="Search", exact=True).click()
     page.locator(".hit").first.get_by_role("button").click()
-    page.locator(".detail .message").first.wait_for()
+    settle(page)
     assert "usr-5/1" in page.locator(".detail").inner_text()
     say(session, "One thing more.", "Gladly.")
     page.reload()
-    page.locator("#about").get_by_text(f"{session.turn} turns").wait_for()
-    context.close()
+    settle(page)
+    assert f"{session.turn} turns" in page.locator("#about").inner_text()
+    page.context.close()
     assert [] == [problem for problem in problems if "404" not in problem]  # a picture of the page, and notices, are not there
     assert {True} == {url.startswith(served.removesuffix("sessions/chat/")) for url in asked}
 
@@ -89,16 +92,50 @@ def test_the_page_is_served_with_a_strict_policy(browser: "Browser", session: Se
 @pytest.mark.browser
 def test_what_a_server_refuses_is_said(browser: "Browser", served: str) -> None:
     """Where the server has no answer, the page says so in its place for news, and goes on."""
-    page = browser.new_page()
+    page = new_page(browser)
     page.goto(served)
-    page.locator("#view-window .message").first.wait_for()
+    settle(page)
     page.route("**/page?*", lambda route: route.fulfill(status=503))
     page.get_by_role("tab", name="Pages").click()
     page.locator(".row").first.click()
     page.locator("#moment").get_by_text("This cannot be shown: page: 503").wait_for()
     page.get_by_role("tab", name="Window").click()
-    page.locator("#view-window .message").first.wait_for()
-    page.close()
+    settle(page)
+    assert page.locator("#view-window .message").count() > 0
+    page.context.close()
+
+
+def test_results_are_busy_until_they_are_drawn(browser: "Browser", served: str) -> None:
+    """While the server searches, the place for results is marked as busy for assistive technology, and nothing else is."""
+    page = new_page(browser)
+    page.goto(f"{served}#view=search")
+    settle(page)
+    page.get_by_role("searchbox", name="Search").fill("hotel in town 5")
+    busy, hits = busy_after_click(page, "#view-search button", ".hit")
+    assert [".results"] == busy
+    assert hits > 0
+    page.context.close()
+
+
+def test_the_latest_search_is_shown(browser: "Browser", served: str) -> None:
+    """An answer that comes after that of a later search is not shown."""
+    page, held = new_page(browser), list["Route"]()
+
+    def hold(route: "Route") -> None:
+        held.append(route)
+
+    page.route("**/page/search?query=town+5", hold)
+    page.goto(f"{served}#view=search")
+    settle(page)
+    for words in ("town 5", "town 7"):
+        page.get_by_role("searchbox", name="Search").fill(words)
+        page.get_by_role("button", name="Search", exact=True).click()
+    first = page.locator(".hit").first
+    first.get_by_text("usr-7").wait_for()
+    held[0].continue_()
+    settle(page)
+    assert "usr-7" in first.inner_text()
+    page.context.close()
 
 
 def test_every_module_of_the_page_is_given() -> None:

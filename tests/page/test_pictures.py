@@ -37,4 +37,4 @@ def test_pictures_show_what_they_are_said_to(look: Look, tmp_path: Path) -> None
     assert "recall of usr-1" in told
     assert "recalled" in seen.page.locator("#legend").inner_text()
     seen.turn("Pages")
-    seen.page.locator(".row").get_by_text("pinned").wait_for()
+    assert seen.page.locator(".row").get_by_text("pinned").count() == 1

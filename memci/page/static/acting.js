@@ -1,7 +1,7 @@
 // Doing something with the session by hand: first it is shown what that would change, then it is done.
 
 import { difference, partsTable } from "./difference.js";
-import { counted, fill, make, moment, number } from "./text.js";
+import { counted, fill, make, moment, number, whileBusy } from "./text.js";
 
 const SIZES = { "": "as far as its marks say", light: "to 20 % less", medium: "to 40 % less", heavy: "to 60 % less", all: "all complete pages" };
 
@@ -54,15 +54,18 @@ async function confirm_(source, action, of, told) {
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
-  try {
-    const would = await source.act.preview(action, of);
-    fill(inside, ...preview(would));
-    act.disabled = !would.changes;
-  } catch (error) {
-    refused(error);
-    return;
+
+  async function showPreview() {
+    try {
+      const would = await source.act.preview(action, of);
+      fill(inside, ...preview(would));
+      act.disabled = !would.changes;
+    } catch (error) {
+      refused(error);
+    }
   }
-  act.addEventListener("click", async () => {
+
+  async function carryOut() {
     act.disabled = true;
     try {
       await source.act.carryOut(action, of);
@@ -71,7 +74,10 @@ async function confirm_(source, action, of, told) {
     } catch (error) {
       refused(error);
     }
-  });
+  }
+
+  act.addEventListener("click", () => whileBusy(dialog, carryOut));
+  await whileBusy(inside, showPreview);
 }
 
 function preview({ changes, words, before, after, reasons }) {
@@ -108,12 +114,12 @@ export function changeView(view, source) {
     return make("tr", {}, make("th", { scope: "row", dir: "auto", text: made.label }), ...cells, make("td", {}, button));
   }
 
-  return {
-    async show() {
-      const found = await source.act.checkpoints();
-      const heads = ["label", "kind", "turn", "event", "made", ""].map((text) => make("th", { scope: "col", text }));
-      const caption = make("caption", { text: `${counted(found.length, "checkpoint")}, the newest first` });
-      fill(list, make("table", { class: "figures-table" }, caption, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...found.reverse().map(row))));
-    },
-  };
+  async function draw() {
+    const found = await source.act.checkpoints();
+    const heads = ["label", "kind", "turn", "event", "made", ""].map((text) => make("th", { scope: "col", text }));
+    const caption = make("caption", { text: `${counted(found.length, "checkpoint")}, the newest first` });
+    fill(list, make("table", { class: "figures-table" }, caption, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...found.reverse().map(row))));
+  }
+
+  return { show: () => whileBusy(list, draw) };
 }

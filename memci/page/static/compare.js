@@ -1,7 +1,7 @@
 // Two windows beside each other: by default that of a call and that of the call before.
 
 import { difference, partsTable } from "./difference.js";
-import { fill, make, number } from "./text.js";
+import { fill, make, number, whileBusy } from "./text.js";
 
 /** Return a view that compares the window of a call with that of another, by default of the call before. */
 export function compareView(view, source, { opened, chosen }) {
@@ -24,7 +24,9 @@ export function compareView(view, source, { opened, chosen }) {
     return fixed === null ? Math.max(0, shown - 1) : fixed;
   }
 
-  async function show(call) {
+  const show = (call) => whileBusy(view, () => draw(call));
+
+  async function draw(call) {
     shown = call;
     const from = other();
     input.value = from + 1;

@@ -1,6 +1,6 @@
 // What the calls cost beside other ways to fill a window, and what presets would make of the session.
 
-import { fill, make, number, share } from "./text.js";
+import { fill, make, number, share, whileBusy } from "./text.js";
 
 const WAYS = { memci: "memci: these windows", whole: "everything, at every call", sliding: "the last messages that fit" };
 
@@ -42,16 +42,20 @@ export function costView(view, source) {
     return table("This session under other strategies, played again in memory. “now” has the settings that it has; recalls and folds that somebody asked for are not repeated.", head, rows);
   }
 
-  async function show() {
-    if (ready) return;
-    ready = true;
+  async function draw() {
     fill(view, beside());
     const found = await source.presets();
     const none = "Presets are not set side by side here, as the session is long: memci html --preset NAME,... does it.";
     view.append(found ? presets(found) : make("p", { class: "notice", text: none }));
   }
 
-  return { show };
+  return {
+    async show() {
+      if (ready) return;
+      ready = true;
+      await whileBusy(view, draw);
+    },
+  };
 }
 
 function table(caption, head, rows) {

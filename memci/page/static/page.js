@@ -17,6 +17,7 @@ const FOCUSED = "memci-focused"; // what had the focus before the page was read 
 function reload(place) {
   sessionStorage.setItem(FOCUSED, document.activeElement?.id ?? "");
   history.replaceState(null, "", place);
+  document.querySelector("main").setAttribute("aria-busy", "true"); // until the page that replaces this one is drawn
   location.reload();
 }
 
@@ -167,7 +168,7 @@ export function start(source) {
   turn(view);
   if (chosen) views.pages.open(chosen);
   if (source.act) byId(sessionStorage.getItem(FOCUSED))?.focus();
-  requestAnimationFrame(() => setTimeout(() => performance.mark("first-view")));
+  document.querySelector("main").removeAttribute("aria-busy");
   return {
     /** Return whether the window as it was when the page was read is shown, and nothing else. */
     isNow: () => call === last && view === "window",

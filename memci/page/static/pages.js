@@ -4,7 +4,7 @@ import { pageActions } from "./acting.js";
 import { virtualList } from "./list.js";
 import { body, clipped } from "./messages.js";
 import { colour, STATES, swatch } from "./parts.js";
-import { counted, fill, make, moment, number, visible } from "./text.js";
+import { counted, fill, make, moment, number, visible, whileBusy } from "./text.js";
 
 /** Return a view of the pages; `went(seq)` goes to the window of an event. */
 export function pagesView(view, source, { went }) {
@@ -106,6 +106,7 @@ export function pagesView(view, source, { went }) {
       tree = await source.tree();
       tree.forEach((_, place) => open.add(`/${place}`));
     }
+    if (shape.getAttribute("aria-pressed") !== String(isTree)) return; // it was pressed again while the tree was loaded
     fill(holder, isTree ? grown.element : timeline.element);
     filter.disabled = states.disabled = isTree;
     if (isTree) growTree(-1);
@@ -143,7 +144,7 @@ export function pagesView(view, source, { went }) {
   });
   filter.addEventListener("input", narrow);
   states.addEventListener("change", narrow);
-  shape.addEventListener("click", reshape);
+  shape.addEventListener("click", () => whileBusy(holder, reshape));
   new ResizeObserver(paint).observe(strip);
 
   const counts = Object.keys(STATES).map((state) => [state, pages.state.filter((each) => each === state).length]);
@@ -160,6 +161,10 @@ export function pagesView(view, source, { went }) {
     if (place === undefined) return;
     const row = shown.indexOf(place);
     if (row >= 0 && timeline.place() !== row) timeline.select(row);
+    await whileBusy(detail, () => showPage(index, place));
+  }
+
+  async function showPage(index, place) {
     const found = await source.page(index);
     if (wanted !== index) return;
     fill(detail, ...pageParts(found, place));

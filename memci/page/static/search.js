@@ -1,7 +1,7 @@
 // What a search finds, why each hit is one, and why a page is none.
 
 import { swatch } from "./parts.js";
-import { counted, fill, make, moment, number } from "./text.js";
+import { counted, fill, make, moment, number, whileBusy } from "./text.js";
 
 /** Return why a search gives a page, or does not, in a sentence. */
 function whyNot(found, pages, index) {
@@ -21,12 +21,12 @@ function whyNot(found, pages, index) {
 export function searchView(view, source, { opened }) {
   const { pages } = source.facts;
   const queries = make("select", { id: "query" });
-  const results = make("div");
+  const results = make("div", { class: "results" });
   const news = make("p", { class: "sr", role: "status" });
   const page = make("input", { id: "why-page", placeholder: "usr-12", autocomplete: "off" });
   const answer = make("p", { role: "status", class: "answer", dir: "auto" });
   const form = make("form", { class: "line bar-line" }, make("label", { for: "why-page", text: "Why is a page not found?" }), page, make("button", { text: "Say why" }), answer);
-  let [found, ready] = [null, false];
+  let [found, ready, latest] = [null, false, ""];
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -56,16 +56,21 @@ export function searchView(view, source, { opened }) {
     fill(results, make("ol", { class: "hits" }, ...items));
   }
 
-  async function show() {
-    if (ready) return;
-    ready = true;
+  async function search(words) {
+    latest = words;
+    const answered = await source.search(words);
+    if (latest !== words) return; // another search began while this one waited
+    found = answered;
+    list();
+  }
+
+  async function draw() {
     if (source.search) {
       const words = make("input", { type: "search", id: "query", placeholder: "any words", autocomplete: "off" });
       const asked = make("form", { class: "line bar-line" }, make("label", { for: "query", text: "Search" }), words, make("button", { text: "Search" }));
-      asked.addEventListener("submit", async (event) => {
+      asked.addEventListener("submit", (event) => {
         event.preventDefault();
-        found = await source.search(words.value);
-        list();
+        whileBusy(results, () => search(words.value));
       });
       fill(view, asked, form, results, news);
       return;
@@ -83,5 +88,11 @@ export function searchView(view, source, { opened }) {
     else fill(results, make("p", { class: "notice", text: "This file holds no search." }));
   }
 
-  return { show };
+  return {
+    async show() {
+      if (ready) return;
+      ready = true;
+      await whileBusy(view, draw);
+    },
+  };
 }

@@ -24,6 +24,7 @@ const began = performance.now();
 const facts = await view("overview").catch((error) => {
   document.getElementById("title").textContent = "There is nothing to show";
   document.getElementById("about").textContent = visible(error.message);
+  document.querySelector("main").removeAttribute("aria-busy");
   return new Promise(() => {}); // and no more
 });
 // The server keeps what it read: how long it took the first time does not tell how long a renewal takes.

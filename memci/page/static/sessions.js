@@ -1,7 +1,7 @@
 // The sessions of a tenant, those used last first.
 
 import { ask } from "./asking.js";
-import { fill, make, moment, number, share } from "./text.js";
+import { fill, make, moment, number, share, whileBusy } from "./text.js";
 
 const MOST = 50;
 const rows = document.getElementById("sessions");
@@ -18,7 +18,7 @@ function row(session) {
   const texts = [session.title ? session.id : "", session.owner];
   const numbers = [number(session.turns), number(session.events), moment(session.used)];
   const cells = [...texts, ...numbers, ...FIGURES].map((text) => make("td", { dir: "auto", text }));
-  const made = make("tr", {}, make("th", { scope: "row" }, name), ...cells);
+  const made = make("tr", { "aria-busy": "true" }, make("th", { scope: "row" }, name), ...cells);
   ids.set(made, session.id);
   inSight.observe(made);
   return made;
@@ -39,10 +39,15 @@ async function figures(seen) {
 }
 
 const inSight = new IntersectionObserver((changes) => {
+  for (const change of changes) change.target.setAttribute("aria-busy", String(change.isIntersecting)); // a new row is in sight or not
   const seen = changes.filter((change) => change.isIntersecting).map((change) => change.target);
   seen.forEach((each) => inSight.unobserve(each));
-  while (seen.length) figures(seen.splice(0, MOST)).catch(refused);
+  while (seen.length) showFigures(seen.splice(0, MOST));
 });
+
+function showFigures(seen) {
+  figures(seen).catch(refused).finally(() => seen.forEach((each) => each.setAttribute("aria-busy", "false")));
+}
 
 async function next() {
   const found = await ask("v1/sessions", after ? { limit: MOST, after } : { limit: MOST });
@@ -58,7 +63,7 @@ function refused(error) {
 
 function show() {
   more.disabled = true; // or what is asked for twice would stand there twice
-  next().catch(refused).finally(() => { more.disabled = false; });
+  whileBusy(rows, next).catch(refused).finally(() => { more.disabled = false; });
 }
 
 more.addEventListener("click", show);

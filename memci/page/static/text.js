@@ -28,6 +28,24 @@ export function fill(element, ...children) {
   element.replaceChildren(...children.filter((child) => child !== null));
 }
 
+const waits = new WeakMap(); // by element: the number of tasks that have yet to draw in it
+
+/**
+ * Run an asynchronous task that draws in an element, and return its result. The element has `aria-busy` from the call until the
+ * task ends, well or with an error; where tasks overlap, until the last one ends.
+ */
+export async function whileBusy(element, task) {
+  waits.set(element, (waits.get(element) ?? 0) + 1);
+  element.setAttribute("aria-busy", "true");
+  try {
+    return await task();
+  } finally {
+    const remaining = waits.get(element) - 1;
+    waits.set(element, remaining);
+    if (!remaining) element.removeAttribute("aria-busy");
+  }
+}
+
 export function number(value) {
   return value === null || value === undefined ? "" : NUMBER.format(value);
 }

@@ -2,7 +2,7 @@
 
 import { article } from "./messages.js";
 import { PARTS, swatch } from "./parts.js";
-import { fill, make, number, share } from "./text.js";
+import { fill, make, number, share, whileBusy } from "./text.js";
 
 /** Return the tokens of a call by part, as a table. */
 export function breakdown(calls, call) {
@@ -37,7 +37,7 @@ export function windowView(view, source, { opened, go }) {
   const { calls, kept } = source.facts;
   let wanted = -1;
 
-  async function show(call) {
+  async function draw(call) {
     wanted = call;
     const side = make("aside", { class: "side" }, breakdown(calls, call), facts(call));
     const shown = await source.window(call);
@@ -84,5 +84,5 @@ export function windowView(view, source, { opened, go }) {
     return found;
   }
 
-  return { show };
+  return { show: (call) => whileBusy(view, () => draw(call)) };
 }
