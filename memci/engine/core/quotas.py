@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic
 
 import attrs
@@ -35,8 +35,8 @@ class _Usage:
 class Quotas:
     """What tenants have in a store, as far as somebody limits it. Threads may share it."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, clock: Callable[[], float] = monotonic) -> None:
+        self._store, self._clock = store, clock
         self._lock = threading.Lock()  # protects what is known
         self._known: dict[str, _Usage] = {}
 
@@ -77,9 +77,9 @@ class Quotas:
         with self._lock:
             usage = self._known.get(tenant)
         most_written = math.inf if limits.tenant_bytes is None else limits.tenant_bytes / 10
-        if usage is None or monotonic() - usage.measured_at > _MEASURED_S or usage.written_bytes > most_written:
+        if usage is None or self._clock() - usage.measured_at > _MEASURED_S or usage.written_bytes > most_written:
             found = self._store.usage(tenant)
-            usage = _Usage(monotonic(), found.sessions, found.stored_bytes)
+            usage = _Usage(self._clock(), found.sessions, found.stored_bytes)
             with self._lock:
                 self._known[tenant] = usage
         return usage

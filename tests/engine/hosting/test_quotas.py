@@ -12,8 +12,10 @@ import pytest
 from memci.archive.stores.contract import Usage
 from memci.archive.stores.file.session import SessionFiles
 from memci.archive.stores.memory import MemoryStore
+from memci.engine.core.quotas import Quotas
 from memci.engine.engine import Engine
 from memci.engine.session import Session
+from memci.engine.settings.config import Limits
 from memci.errors import QuotaError
 from tests.engine.counting_store import CountingStore
 from tests.engine.sessions import config_of, talk
@@ -124,6 +126,19 @@ def test_a_tenant_is_measured_seldom() -> None:
         for name in "abcd":
             talk(engine.session(name), 5)
         assert questions == store.calls["usage"]
+
+
+def test_what_another_worker_wrote_counts_after_a_minute() -> None:
+    """What was measured is believed for a minute; then a tenant is measured anew, with what others wrote meanwhile."""
+    now, store, limits = [0.0], MemoryStore(), Limits(tenant_bytes=50_000)
+    quotas = Quotas(store, clock=lambda: now[0])
+    quotas.check("acme", limits, 1_000)
+    Engine(store, config_of()).session("a", tenant="acme").append(user("x" * 50_000))
+    now[0] += 60
+    quotas.check("acme", limits, 1_000)
+    now[0] += 1
+    with pytest.raises(QuotaError, match=r"limits\.tenant_bytes"):
+        quotas.check("acme", limits, 1_000)
 
 
 def test_one_session_may_have_other_quotas() -> None:

@@ -167,7 +167,7 @@ MUTATIONS = (
         name="quota-never-measured-again",
         what="what other workers write never counts against a quota",
         module="memci.engine.core.quotas",
-        right="usage is None or monotonic() - usage.measured_at > _MEASURED_S or usage.written_bytes > most_written",
+        right="usage is None or self._clock() - usage.measured_at > _MEASURED_S or usage.written_bytes > most_written",
         wrong="usage is None or usage.written_bytes > most_written",
         from_source=True,
     ),
