@@ -81,7 +81,7 @@ PARTS = {
     "damage": Part(
         "flip bits in the files of a store and cut them",
         10,
-        ("-m", "tests.torture.damage", "--cases", "6000"),
+        ("-m", "tests.torture.damage", "--cases", "4000"),
         "damage: ",
         writes=True,
     ),

@@ -126,7 +126,7 @@ def test_a_query_without_words_finds_nothing(index: PageIndex, query: str) -> No
     assert [] == found(index, query)
 
 
-@settings(max_examples=settings().max_examples * 4 // 5, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_any_text_has_a_meaning(text: str, query: str) -> None:
     """No text of a page is refused, stored or open, and no query."""
@@ -136,7 +136,7 @@ def test_any_text_has_a_meaning(text: str, query: str) -> None:
         assert {"usr-1", "usr-9"} >= set(found(index, query, extra=extra))
 
 
-@settings(max_examples=settings().max_examples * 2 // 5, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=60), min_size=1, max_size=5, unique=True))
 def test_vectors_are_kept_closely(texts: list[str]) -> None:
     """What is kept of a vector, a byte for each dimension, has the same direction."""
