@@ -85,8 +85,7 @@ class _Failures:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         terminal = self._config.pluginmanager.get_plugin("terminalreporter")
         if report.failed and terminal is not None:
-            terminal.ensure_newline()
-            terminal.write_line(f"failed: {report.nodeid}", red=True)
+            terminal.write_line(f"\nfailed: {report.nodeid}", red=True)
 
 
 class _Starts:

@@ -1,4 +1,4 @@
-"""Rules that hold for every file: sizes, names, what an import loads, and what must never be written down."""
+"""Rules that hold for every file: names, what an import loads, and what must never be written down."""
 
 import ast
 import importlib.util
@@ -75,10 +75,6 @@ def written() -> Iterator[Path]:
         yield from sorted(ROOT.glob(pattern))
 
 
-def line_count(path: Path) -> int:
-    return len(path.read_text(encoding="utf-8").splitlines())
-
-
 @pytest.fixture(scope="module")
 def loaded() -> set[str]:
     """Names of the modules that ``import memci`` adds to a new interpreter."""
@@ -113,16 +109,6 @@ def test_the_links_are_no_packages(name: str) -> None:
     assert spec.loader is not None
     with pytest.raises(ImportError, match=f"import memci.{name}"):
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
-
-
-def test_modules_are_short() -> None:
-    """No module of memci is longer than 500 lines."""
-    assert [] == [path for path in modules(PACKAGE) if line_count(path) > 500]
-
-
-def test_test_modules_are_short() -> None:
-    """No test module reaches 700 lines."""
-    assert [] == [path for path in modules(ROOT / "tests") if line_count(path) >= 700]
 
 
 def test_modules_are_named_after_what_they_hold() -> None:

@@ -33,6 +33,7 @@ from memci.engine.reading.mentions import values as literal_values
 from memci.engine.settings.config import Config
 from memci.engine.settings.presets import Preset
 from memci.engine.view.layout import lay_out
+from memci.engine.view.planner import request_tokens
 from memci.errors import BudgetError, MemciError, PageEvictedError, PageNotFoundError, PermissionDeniedError
 from memci.messages import codec
 from memci.messages.formats import openai
@@ -157,7 +158,8 @@ class SessionMachine(RuleBasedStateMachine):
         return self.core.state.scale if self.core.state.configured else 1.0
 
     def is_full(self, scale: float) -> bool:
-        cut = max(1, min(self.config.active.page_tokens, int(0.18 * self.config.budget.tokens)))
+        conversation = max(1, self.config.budget.tokens - request_tokens(self.core.state))
+        cut = max(1, min(self.config.active.page_tokens, int(0.18 * conversation)))
         newest = self.model.pages[-1].messages if self.model.pages else []
         return sum(count_message(value, self.core.counter) for value in newest) * scale >= cut
 

@@ -60,8 +60,6 @@ def served(session: Session) -> Iterator[str]:
         thread.join()
 
 
-@pytest.mark.server
-@pytest.mark.browser
 def test_the_page_is_served_with_a_strict_policy(browser: "Browser", session: Session, served: str) -> None:
     """From a server the page shows windows, pages and searches of its own, and what was said since it was opened first."""
     page, problems, asked = new_page(browser), list[str](), list[str]()
@@ -88,8 +86,6 @@ def test_the_page_is_served_with_a_strict_policy(browser: "Browser", session: Se
     assert {True} == {url.startswith(served.removesuffix("sessions/chat/")) for url in asked}
 
 
-@pytest.mark.server
-@pytest.mark.browser
 def test_what_a_server_refuses_is_said(browser: "Browser", served: str) -> None:
     """Where the server has no answer, the page says so in its place for news, and goes on."""
     page = new_page(browser)

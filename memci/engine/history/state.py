@@ -263,7 +263,9 @@ class State:
 
     def carried_tokens(self) -> int:
         """Return the most that one of the last three windows carried in tools and extra texts. O(1)."""
-        return max((tokens for _, tokens in self._recently_carried()), default=0)
+        if len(self.carried) < 2:  # noqa: PLR2004 (one setting for all windows, or none: as usual)
+            return self.carried[0][1] if self.carried else 0
+        return max([tokens for _, tokens in self._recently_carried()])
 
     def _recently_carried(self) -> list[tuple[int, int]]:
         """Return what the windows of the last two calls carried, and those asked for since. O(1)."""

@@ -331,7 +331,7 @@ def low_mark(state: State, config: Config, layout: Layout, budget: int) -> float
     factor = 2 * (prices.write - prices.read) / prices.read * state.traffic.tokens_per_call * state.scale
     cheapest = (math.sqrt(factor**2 + 4 * factor * (room + contents)) - factor) / 2
     verbatim, swing = _shares(state)
-    mean = min(verbatim * conversation, room / (1 + swing))
+    mean = verbatim * conversation
     widest = 2 * min(swing * mean, room - mean)
     return carried + high - min(cheapest, max(widest, LEAST_GAP_SHARE * room))
 

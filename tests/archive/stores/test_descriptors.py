@@ -149,6 +149,7 @@ def test_a_note_that_cannot_be_read_hides_no_session(tmp_path: Path) -> None:
         list(store.sessions(TENANT))
 
 
+@pytest.mark.server
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # the driver's, of connections that came to nothing
 @pytest.mark.parametrize("is_connected", [True, False])
 def test_a_server_that_cannot_be_asked_for_want_of_descriptors(postgres: PostgresServer, *, is_connected: bool) -> None:
