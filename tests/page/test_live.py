@@ -19,6 +19,8 @@ from tests.page.sessions import eventful, say
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Route
 
+pytestmark = [pytest.mark.browser, pytest.mark.server]
+
 
 @pytest.fixture
 def session() -> Iterator[Session]:
