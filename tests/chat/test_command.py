@@ -59,6 +59,7 @@ def echo(messages: list[Message]) -> Message:
     return said(f"You said {messages[-1]['content']!r}.")
 
 
+@pytest.mark.server
 @pytest.mark.slow
 def test_conversation_is_driven_from_a_pipe(tmp_path: Path) -> None:
     """Each line is answered on standard output; folds, calls, recalls and fades stand on standard error."""
@@ -152,6 +153,7 @@ def test_failure_ends_a_pipe(chatted: Chatted, tmp_path: Path) -> None:
     assert ["One", "Two"] == [message["content"] for message in stored(tmp_path) if message["role"] == "user"]
 
 
+@pytest.mark.server
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, ExitCode.INTERRUPTED)])
 def test_ended_process_is_gone_on_with(chatted: Chatted, number: int, code: int, tmp_path: Path) -> None:
@@ -209,6 +211,7 @@ def test_wrong_usage(chatted: Chatted, options: list[str], words: str, tmp_path:
     assert not (tmp_path / "store").exists()
 
 
+@pytest.mark.server
 @pytest.mark.slow
 def test_conversation_on_a_terminal(tmp_path: Path) -> None:
     """On a terminal the command asks for each line, an empty one tries again after a failure, and the end of input ends it."""

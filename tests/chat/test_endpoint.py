@@ -106,6 +106,7 @@ def test_silent_endpoint_times_out() -> None:
         assert ["user"] == roles(session)
 
 
+@pytest.mark.server
 @pytest.mark.slow
 @pytest.mark.parametrize("drip", [Drip(), Drip(sized=False), Drip(head=True)], ids=["body", "body of no length", "head"])
 def test_dripping_endpoint_times_out(drip: Drip) -> None:
@@ -121,6 +122,7 @@ def test_dripping_endpoint_times_out(drip: Drip) -> None:
         assert ("At last.", 3) == (again.text, len(server.requests))
 
 
+@pytest.mark.server
 @pytest.mark.slow
 def test_an_answer_of_any_size_is_a_reply_or_an_error() -> None:
     """An answer of more than 16 MiB is not read to its end, nothing of it is kept, and the turn can go on."""
@@ -135,6 +137,7 @@ def test_an_answer_of_any_size_is_a_reply_or_an_error() -> None:
         assert "Short." == chat.say("Shorter").text
 
 
+@pytest.mark.server
 @pytest.mark.slow
 def test_an_answer_that_never_ends_is_left() -> None:
     """What an endpoint writes is read up to the limit, and no further, whatever it packs."""

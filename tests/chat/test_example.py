@@ -13,6 +13,7 @@ from tests.cli.processes import environment
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+@pytest.mark.server
 @pytest.mark.slow
 @pytest.mark.parametrize(("protocol", "script"), [("native", native), ("attp", attp)])
 def test_recall_loop_drives_an_endpoint(protocol: str, script: Script, tmp_path: Path) -> None:
@@ -36,6 +37,7 @@ def test_recall_loop_drives_an_endpoint(protocol: str, script: Script, tmp_path:
     assert [file] == list(tmp_path.iterdir())
 
 
+@pytest.mark.server
 @pytest.mark.slow
 def test_tidy_drives_an_endpoint(tmp_path: Path) -> None:
     """The example tidies behind an endpoint too, which takes each of its requests and offers a model seven tools more."""

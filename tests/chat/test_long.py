@@ -68,6 +68,7 @@ class Told:
         return [step for step in self.steps if isinstance(step, kind)]
 
 
+@pytest.mark.server
 @pytest.mark.slow
 @pytest.mark.parametrize(("protocol", "script", "calls"), [("native", native, 3), ("attp", attp, 2)])
 def test_early_fact_is_recalled_and_fades(protocol: str, script: Any, calls: int) -> None:  # noqa: ANN401 (a script)
@@ -107,6 +108,7 @@ def after(server: ModelServer, chat: Any, turn: int) -> list[Message]:  # noqa: 
     return messages
 
 
+@pytest.mark.server
 @pytest.mark.server
 def test_usage_keeps_the_window_within_what_the_endpoint_counts() -> None:
     """Where the endpoint counts more than the session does, its count too stays within the budget."""

@@ -126,6 +126,7 @@ def test_a_stream_that_never_ends_is_left() -> None:
         assert said("Half of ") == list(session.messages())[1]
 
 
+@pytest.mark.server
 @pytest.mark.slow
 def test_a_silent_stream_is_a_timeout() -> None:
     """A stream of which nothing came in time is a timeout, nothing is kept, and the turn is resumed."""
@@ -154,6 +155,7 @@ def test_calls_that_came_whole_are_carried_out() -> None:
         assert [] == server.refused
 
 
+@pytest.mark.server
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["held", "lost", "early"])
 def test_what_comes_after_the_end_does_not_matter(end: Any) -> None:  # noqa: ANN401 (a literal)
