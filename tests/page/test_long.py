@@ -16,7 +16,7 @@ from tests.page.conftest import Look, once, written
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.server, pytest.mark.slow]
 
 PAGES = 2_000
 """More than the band has columns, more messages than presets are compared for, and more windows than a file holds."""
