@@ -109,14 +109,13 @@ def after(server: ModelServer, chat: Any, turn: int) -> list[Message]:  # noqa: 
 
 
 @pytest.mark.server
-@pytest.mark.server
 def test_usage_keeps_the_window_within_what_the_endpoint_counts() -> None:
     """Where the endpoint counts more than the session does, its count too stays within the budget."""
     counted: list[int] = []
     told = Told()
 
     def script(messages: list[Message]) -> Said:
-        counted.append(sum(len(json.dumps(message)) for message in messages) // 2)
+        counted.append(sum(len(json.dumps(value)) for value in (*messages, *server.requests[-1]["tools"])) // 2)
         return Said(native(messages), None, counted[-1])
 
     with serving(script) as server, talking(server, config(**BUDGET), observer=told.steps.append) as (chat, _):
