@@ -25,7 +25,7 @@ class Part:
 
     Attributes:
         task: The line at its start.
-        minutes: How long it took on two cores with nothing else to do.
+        minutes: Roughly how long it takes on two cores with nothing else to do.
         arguments: Arguments for Python.
         figures: How the lines with its figures begin.
         writes: Whether it takes ``--directory``.
@@ -49,45 +49,45 @@ PARTS = {
     ),
     "fuzz_document": Part(
         "parse mutated replies",
-        5,
+        1,
         ("-m", "tests.attp.fuzz_document", "--cases", "200000", "--seed", "1"),
         "replies: ",
     ),
     "exploring": Part(
         "run the property tests with new examples",
-        15,
+        14,
         ("-m", "tests.torture.exploring", "--minutes", "13"),
         "exploring: ",
     ),
     "crash_states": Part(
         "recover from the states that a loss of power may leave",
-        10,
+        14,
         ("-m", "tests.torture.crash_states", "--states", "100000"),
         "crash states, ",
     ),
     "bug_table": Part(
         "look for seeded bugs",
-        10,
+        4,
         ("-m", "tests.torture.bug_table"),
         "seeded bugs: ",
     ),
     "kills": Part(
         "kill writers at any moment",
-        10,
+        6,
         ("-m", "tests.torture.kills", "--kills", "1500"),
         "kills: ",
         writes=True,
     ),
     "damage": Part(
         "flip bits in the files of a store and cut them",
-        10,
+        4,
         ("-m", "tests.torture.damage", "--cases", "4000"),
         "damage: ",
         writes=True,
     ),
     "system_calls": Part(
         "let system calls fail, one after another",
-        10,
+        6,
         ("-m", "tests.torture.system_calls", "--install"),
         "system calls: ",
         writes=True,
@@ -102,14 +102,14 @@ PARTS = {
     ),
     "soak": Part(
         "take very many turns through one session",
-        5,
-        ("-m", "tests.torture.soak", "--turns", "25000"),
+        7,
+        ("-m", "tests.torture.soak", "--turns", "50000"),
         "soak: ",
         writes=True,
     ),
     "power_loss": Part(
         "shut down ext4 and XFS under a writer",
-        10,
+        4,
         ("-m", "tests.torture.power_loss", "--losses", "500", "--install"),
         "power losses, ",
         writes=True,
@@ -124,45 +124,45 @@ PARTS = {
     ),
     "driver": Part(
         "drive sessions at random and compare them with plain lists",
-        10,
+        5,
         ("-m", "tests.torture.driver", "--minutes", "5"),
         "driver: ",
         writes=True,
     ),
     "trees": Part(
         "drive page trees at random and compare them with a plain tree",
-        10,
+        3,
         ("-m", "tests.torture.trees", "--sessions", "300"),
         "trees: ",
         writes=True,
     ),
     "permitted": Part(
         "call tools at random under each permission",
-        5,
+        2,
         ("-m", "tests.torture.permitted", "--calls", "20000"),
         "permitted: ",
     ),
     "users": Part(
         "let many users talk to a few workers on each store",
-        5,
+        4,
         ("-m", "tests.torture.users", "--store", "all"),
         "users, ",
     ),
     "agents": Part(
         "let three agents share a context on each store",
-        5,
-        ("-m", "tests.torture.agents", "--store", "all", "--steps", "200"),
+        4,
+        ("-m", "tests.torture.agents", "--store", "all", "--steps", "60", "--kill-every", "4"),
         "agents, ",
     ),
     "erasers": Part(
         "erase pages while others write, on each store",
-        6,
+        4,
         ("-m", "tests.torture.erasers", "--store", "all", "--seconds", "60"),
         "erasers, ",
     ),
     "serving": Part(
         "attack a server",
-        20,
+        10,
         ("-m", "tests.torture.serving", "--minutes", "10"),
         "serving: ",
         writes=True,
