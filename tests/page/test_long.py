@@ -1,4 +1,4 @@
-"""The page of a session of 2,000 pages: the first view needs the beginning of the file, and no list is drawn whole."""
+"""The page of a session of 1,500 pages: the first view needs the beginning of the file, and no list is drawn whole."""
 
 import threading
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.server, pytest.mark.slow]
 
-PAGES = 2_000
+PAGES = 1_500
 """More than the band has columns, more messages than presets are compared for, and more windows than a file holds."""
 
 CONFIG = {"budget": {"window": 1_500, "reserve": 0}, "counter": "approximate", "durability": "flush"}
@@ -32,7 +32,7 @@ COUNT_BARS = """(() => {
 
 
 def write(path: Path) -> None:
-    """Write the page of a session of 2,000 turns."""
+    """Write the page of a session of 1,500 turns."""
     with memci.Engine("memory:", CONFIG) as engine, engine.session("long") as session:
         for first in range(1, PAGES + 1, 10):
             several = range(first, first + 10)
@@ -114,7 +114,7 @@ def test_the_first_view_needs_the_beginning_of_the_file(browser: "Browser", slow
 
 
 def test_lists_draw_what_is_in_sight(look: Look, long: Path) -> None:
-    """Of 2,000 rows at most 60 are drawn, wherever the list is scrolled to, and a key goes to the last one."""
+    """Of 1,500 rows at most 60 are drawn, wherever the list is scrolled to, and a key goes to the last one."""
     seen = look(long, "#view=pages")
     rows = seen.page.locator(".row")
     assert 10 < rows.count() < 60
@@ -144,7 +144,7 @@ def test_a_step_paints_no_bar(look: Look, long: Path) -> None:
     """A step of the slider draws the band from a picture that is kept; other colours paint its bars again."""
     seen = look(long)
     seen.page.evaluate(COUNT_BARS)
-    for _ in range(20):
+    for _ in range(5):
         seen.page.locator("#call-before").click()
     assert 0 == seen.settled().evaluate("bars")
     seen.page.emulate_media(color_scheme="dark")
