@@ -109,7 +109,7 @@ def test_the_figures_of_the_readme_are_those_of_the_pages_it_links_to() -> None:
     crashes, needs, turns = bullets
 
     kills = re.search(
-        r"^\| `kills` \| ([\d,]+) writers .+, ([\d,]+) messages acknowledged \| (\d+) \|",
+        r"^\| `kills` \| ([\d,]+) writers .+, ([\d,]+) messages acknowledged \| (\d+) losses \|",
         text("docs/durability.md"),
         re.MULTILINE,
     )
