@@ -74,7 +74,7 @@ PARTS = {
     "kills": Part(
         "kill writers at any moment",
         6,
-        ("-m", "tests.torture.kills", "--kills", "1500"),
+        ("-m", "tests.torture.kills", "--kills", "3000"),
         "kills: ",
         writes=True,
     ),
