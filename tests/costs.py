@@ -20,6 +20,9 @@ import pytest
 from _pytest.mark.expression import Expression
 
 COSTS = ("slow", "server", "browser", "frameworks")
+QUICK = f"not ({' or '.join(COSTS)})"
+"""The ``-m`` expression of `make test`."""
+
 LAYERS = ("messages", "chapters", "archive", "attp", "engine")
 
 _SERVERS = {"postgres", "initdb", "valkey-server", "redis-server"}

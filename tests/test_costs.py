@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.costs import file_marks, may_select
+from tests.costs import QUICK, file_marks, may_select
 
 ROOT = Path(__file__).parent.parent
-QUICK = "not (slow or server or browser or frameworks)"
 
 SERVER = """
 import socket

@@ -20,6 +20,8 @@ from tests.chat.test_long import FACT, QUESTION, line, native
 from tests.cli.processes import environment
 from tests.cli.stored import Ran
 
+pytestmark = pytest.mark.server
+
 Chatted = Callable[..., Ran]
 
 
@@ -59,7 +61,6 @@ def echo(messages: list[Message]) -> Message:
     return said(f"You said {messages[-1]['content']!r}.")
 
 
-@pytest.mark.server
 @pytest.mark.slow
 def test_conversation_is_driven_from_a_pipe(tmp_path: Path) -> None:
     """Each line is answered on standard output; folds, calls, recalls and fades stand on standard error."""
@@ -87,7 +88,6 @@ def test_conversation_is_driven_from_a_pipe(tmp_path: Path) -> None:
     assert lines == [message["content"] for message in stored(tmp_path / "store") if message["role"] == "user"]
 
 
-@pytest.mark.server
 def test_session_continues(chatted: Chatted, tmp_path: Path) -> None:
     """Started again, the command goes on with the session, in the protocol that is in force, and blank lines say nothing."""
     with serving(echo) as server:
@@ -101,7 +101,6 @@ def test_session_continues(chatted: Chatted, tmp_path: Path) -> None:
         assert server.requests[-1]["tools"]
 
 
-@pytest.mark.server
 def test_system_prompt_may_be_a_file(chatted: Chatted, tmp_path: Path) -> None:
     """The system prompt is the text of the file that has the given name."""
     prompt = tmp_path / "prompt.txt"
@@ -113,7 +112,6 @@ def test_system_prompt_may_be_a_file(chatted: Chatted, tmp_path: Path) -> None:
     assert ["Be as brief as a file.", "Be as brief as " + "words " * 100] == sent
 
 
-@pytest.mark.server
 def test_options_reach_the_endpoint(chatted: Chatted, tmp_path: Path) -> None:
     """The key's variable and further keys of the request are the caller's; values are JSON, or text."""
     with serving(echo) as server:
@@ -123,7 +121,6 @@ def test_options_reach_the_endpoint(chatted: Chatted, tmp_path: Path) -> None:
         assert ["Bearer sk-other"] == server.keys
 
 
-@pytest.mark.server
 def test_json_lines(chatted: Chatted, tmp_path: Path) -> None:
     """With ``--json`` every step is a document on a line of standard output, and standard error is empty."""
 
@@ -139,7 +136,6 @@ def test_json_lines(chatted: Chatted, tmp_path: Path) -> None:
     assert (0, "") == (done.code, done.err)
 
 
-@pytest.mark.server
 def test_failure_ends_a_pipe(chatted: Chatted, tmp_path: Path) -> None:
     """A request that fails ends the command with one line and exit code 1, and started again it answers what waits first."""
     with serving(lambda _: Http(500)) as server:
@@ -153,7 +149,6 @@ def test_failure_ends_a_pipe(chatted: Chatted, tmp_path: Path) -> None:
     assert ["One", "Two"] == [message["content"] for message in stored(tmp_path) if message["role"] == "user"]
 
 
-@pytest.mark.server
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, ExitCode.INTERRUPTED)])
 def test_ended_process_is_gone_on_with(chatted: Chatted, number: int, code: int, tmp_path: Path) -> None:
@@ -182,7 +177,6 @@ def test_ended_process_is_gone_on_with(chatted: Chatted, number: int, code: int,
     assert ["One", "You said 'One'."] == [message["content"] for message in stored(tmp_path)]
 
 
-@pytest.mark.server
 def test_endings_are_told(chatted: Chatted, tmp_path: Path) -> None:
     """A reply that is no plain answer is remarked on."""
     with serving(lambda _: said("", refusal="I will not.")) as server:
@@ -191,7 +185,6 @@ def test_endings_are_told(chatted: Chatted, tmp_path: Path) -> None:
     assert "refused" in done.err.splitlines()[-1]
 
 
-@pytest.mark.server
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -211,7 +204,6 @@ def test_wrong_usage(chatted: Chatted, options: list[str], words: str, tmp_path:
     assert not (tmp_path / "store").exists()
 
 
-@pytest.mark.server
 @pytest.mark.slow
 def test_conversation_on_a_terminal(tmp_path: Path) -> None:
     """On a terminal the command asks for each line, an empty one tries again after a failure, and the end of input ends it."""

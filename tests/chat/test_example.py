@@ -10,11 +10,11 @@ from tests.chat.model_server import Script, serving
 from tests.chat.test_long import QUESTION, attp, line, native
 from tests.cli.processes import environment
 
+pytestmark = [pytest.mark.server, pytest.mark.slow]
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.mark.server
-@pytest.mark.slow
 @pytest.mark.parametrize(("protocol", "script"), [("native", native), ("attp", attp)])
 def test_recall_loop_drives_an_endpoint(protocol: str, script: Script, tmp_path: Path) -> None:
     """The example drives the users' messages of a file against an endpoint, prints what happens, and leaves nothing."""
@@ -37,8 +37,6 @@ def test_recall_loop_drives_an_endpoint(protocol: str, script: Script, tmp_path:
     assert [file] == list(tmp_path.iterdir())
 
 
-@pytest.mark.server
-@pytest.mark.slow
 def test_tidy_drives_an_endpoint(tmp_path: Path) -> None:
     """The example tidies behind an endpoint too, which takes each of its requests and offers a model seven tools more."""
     tidy = runpy.run_path(str(EXAMPLES / "tidy.py"))

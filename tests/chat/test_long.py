@@ -13,6 +13,8 @@ from memci.chat import Ending, Faded, Step, WindowSent
 from tests.chat.model_server import Message, ModelServer, Said, calling, said, serving
 from tests.chat.talks import config, last_user, talking
 
+pytestmark = pytest.mark.server
+
 TURNS = 100
 EARLY = 3
 FACT = "behind the third heron of the west wing"
@@ -68,7 +70,6 @@ class Told:
         return [step for step in self.steps if isinstance(step, kind)]
 
 
-@pytest.mark.server
 @pytest.mark.slow
 @pytest.mark.parametrize(("protocol", "script", "calls"), [("native", native, 3), ("attp", attp, 2)])
 def test_early_fact_is_recalled_and_fades(protocol: str, script: Any, calls: int) -> None:  # noqa: ANN401 (a script)
@@ -108,7 +109,6 @@ def after(server: ModelServer, chat: Any, turn: int) -> list[Message]:  # noqa: 
     return messages
 
 
-@pytest.mark.server
 def test_usage_keeps_the_window_within_what_the_endpoint_counts() -> None:
     """Where the endpoint counts more than the session does, its count too stays within the budget."""
     counted: list[int] = []

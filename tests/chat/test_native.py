@@ -8,8 +8,9 @@ from memci.errors import ModelError
 from tests.chat.model_server import Http, Message, Said, calling, said, serving
 from tests.chat.talks import config, roles, talking
 
+pytestmark = pytest.mark.server
 
-@pytest.mark.server
+
 def test_text_is_the_answer() -> None:
     """A reply of text ends the turn after one call, and user and reply are in the session as they were said."""
     reply = said("Good morning.", refusal=None, annotations=[], provider={"id": 7})
@@ -20,7 +21,6 @@ def test_text_is_the_answer() -> None:
         assert "Bearer sk-test-key" == server.keys[0]
 
 
-@pytest.mark.server
 @pytest.mark.parametrize("protocol", ["native", "attp", "none"])
 def test_a_headline_is_not_shown(protocol: str) -> None:
     """The answer lacks the line at its end, which the session keeps."""
@@ -33,7 +33,6 @@ def test_a_headline_is_not_shown(protocol: str) -> None:
         assert "[memci:title]" in server.requests[0]["messages"][0]["content"]
 
 
-@pytest.mark.server
 def test_message_with_parts_is_said() -> None:
     """A user's message may be a dict with parts."""
     message = {"role": "user", "content": [{"type": "text", "text": "Look"}]}
@@ -42,7 +41,6 @@ def test_message_with_parts_is_said() -> None:
         assert message == server.requests[0]["messages"][-1] == next(session.messages())
 
 
-@pytest.mark.server
 def test_kept_replies_are_sent_as_endpoints_take_them() -> None:
     """Empty keys and missing content of earlier replies, which endpoints refuse in requests, are not sent back."""
     reply: Message = {"role": "assistant", "content": None, "refusal": None, "tool_calls": [], "function_call": None}
@@ -54,7 +52,6 @@ def test_kept_replies_are_sent_as_endpoints_take_them() -> None:
         assert [reply, reply] == [message for message in session.messages() if message["role"] == "assistant"]
 
 
-@pytest.mark.server
 def test_every_call_of_a_message_is_answered() -> None:
     """Ten calls in one message, an unknown tool and broken arguments among them, each get one result, in order."""
     calls = [(f"c{number}", "search_pages", '{"query": "x"}') for number in range(8)]
@@ -75,7 +72,6 @@ def test_every_call_of_a_message_is_answered() -> None:
         assert [] == server.refused
 
 
-@pytest.mark.server
 def test_call_that_is_no_function_is_answered() -> None:
     """A call of a kind that is not offered gets a result that says so, and the turn goes on."""
     call = {"id": "c1", "type": "custom", "custom": {"name": "shell", "input": "ls"}}
@@ -92,7 +88,6 @@ def test_call_that_is_no_function_is_answered() -> None:
         assert [] == server.refused
 
 
-@pytest.mark.server
 def test_a_reply_of_too_many_calls_is_not_kept() -> None:
     """A reply of 65 calls is an error of the model and leaves the session as it was; one of 64 is carried out."""
     many = [[(f"c{number}", "list_pages", "{}") for number in range(count)] for count in (65, 64)]
@@ -108,7 +103,6 @@ def test_a_reply_of_too_many_calls_is_not_kept() -> None:
         assert [] == server.refused
 
 
-@pytest.mark.server
 def test_a_reply_that_is_too_large_for_a_message_is_not_kept() -> None:
     """A reply beyond the session's limit is an error of the model; the turn goes on with another one."""
     replies = [calling(("c1", "list_pages", "x" * 3_000)), said("Short.")]
@@ -120,7 +114,6 @@ def test_a_reply_that_is_too_large_for_a_message_is_not_kept() -> None:
         assert "Short." == chat.say("Shorter").text
 
 
-@pytest.mark.server
 @pytest.mark.parametrize("tokens", [10**13, -5, 10**400, "many", None, 0])
 def test_what_a_provider_counted_never_leaves_calls_unanswered(tokens: object) -> None:
     """A usage that cannot be is no reason to stop between a call and its result."""
@@ -130,7 +123,6 @@ def test_what_a_provider_counted_never_leaves_calls_unanswered(tokens: object) -
         assert ["user", "assistant", "tool", "assistant"] == roles(session)
 
 
-@pytest.mark.server
 def test_rounds_are_bounded() -> None:
     """After the last round the tools are switched off, and an answer ends the turn."""
 
@@ -145,7 +137,6 @@ def test_rounds_are_bounded() -> None:
         assert 1 == len({json.dumps(request["tools"]) for request in server.requests})
 
 
-@pytest.mark.server
 def test_calls_beyond_the_bound_are_refused() -> None:
     """A model that never stops calling gets an error for each call of its last reply, and the transcript stays whole."""
     numbers = iter(range(1_000))
@@ -166,7 +157,6 @@ def test_calls_beyond_the_bound_are_refused() -> None:
         assert [] == server.refused
 
 
-@pytest.mark.server
 @pytest.mark.parametrize(
     ("reply", "text", "ending"),
     [
@@ -195,7 +185,6 @@ def test_endings(reply: Said, text: str, ending: Ending) -> None:
         assert 1 == len(server.requests)
 
 
-@pytest.mark.server
 def test_cut_call_is_answered_with_an_error() -> None:
     """A call whose arguments were cut off gets an error for its result, from which the model mends it."""
 
@@ -209,7 +198,6 @@ def test_cut_call_is_answered_with_an_error() -> None:
         assert "ArgumentError" in list(session.messages())[2]["content"]
 
 
-@pytest.mark.server
 @pytest.mark.parametrize(
     ("message", "problem"),
     [
@@ -234,7 +222,6 @@ def test_reply_that_cannot_be_kept(message: Message, problem: str) -> None:
         assert ["user", "assistant"] == roles(session)
 
 
-@pytest.mark.server
 def test_reported_usage_calibrates_the_counter() -> None:
     """What the endpoint counted scales the next window's size; a number that is none is not reported."""
     usage: list[object] = [0, "many", -3, True, None]
@@ -251,7 +238,6 @@ def test_reported_usage_calibrates_the_counter() -> None:
         assert [] == server.refused
 
 
-@pytest.mark.server
 def test_protocol_none_offers_nothing() -> None:
     """With the protocol ``none`` the requests hold no tools."""
     with serving(lambda _: said("Yes.")) as server, talking(server, config("none")) as (chat, _):
@@ -259,7 +245,6 @@ def test_protocol_none_offers_nothing() -> None:
         assert {"model", "messages", "stream", "stream_options"} == set(server.requests[0])
 
 
-@pytest.mark.server
 def test_lone_surrogates_reach_the_endpoint_replaced() -> None:
     """A half of a surrogate pair is kept in the session, and sent as U+FFFD, as UTF-8 has no form for it."""
     with serving(lambda _: said("cut \ud83d", x=2**70)) as server, talking(server) as (chat, session):
@@ -270,7 +255,6 @@ def test_lone_surrogates_reach_the_endpoint_replaced() -> None:
         assert ["One \udc00", "cut \ud83d"] == [message["content"] for message in session.messages()][:2]
 
 
-@pytest.mark.server
 def test_status_400_names_the_endpoint_and_what_it_said() -> None:
     """The error of a refused request has status, host and the endpoint's words."""
     answer = Http(400, b'{"error": {"message": "context length\\n exceeded"}}')

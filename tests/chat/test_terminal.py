@@ -19,6 +19,8 @@ from tests.chat.test_command import command, stored
 from tests.cli.processes import environment
 from tests.cli.test_bar import STYLE
 
+pytestmark = [pytest.mark.server, pytest.mark.slow]
+
 TWICE = 2
 
 
@@ -106,8 +108,6 @@ def read(process: subprocess.Popen[bytes], words: str) -> None:
         seen += os.read(process.stdout.fileno(), 1)
 
 
-@pytest.mark.server
-@pytest.mark.slow
 def test_a_pipe_has_the_answer_as_it_comes(tmp_path: Path) -> None:
     """What came of a reply is written while the endpoint holds the rest back, and the whole line is that of the reply."""
     held = threading.Event()
@@ -123,8 +123,6 @@ def test_a_pipe_has_the_answer_as_it_comes(tmp_path: Path) -> None:
         assert (0, "ing.\n\nAll of you.\n", "") == ended(process)
 
 
-@pytest.mark.server
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "pieces",
     [("\x1b", "]0;owned\x07 red"), ("\x1b]0;ow", "ned\x07 red"), ("\x1b]0;owned", "\x07 red")],
@@ -144,8 +142,6 @@ def test_no_sequence_reaches_a_terminal(pieces: tuple[str, str], tmp_path: Path)
     assert TWICE == sum(message.get("content") == "".join(pieces) + " \x9b2J\r\u202egone" for message in stored(tmp_path))
 
 
-@pytest.mark.server
-@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, ExitCode.INTERRUPTED), (signal.SIGKILL, -signal.SIGKILL)])
 def test_an_answer_that_is_interrupted_is_kept_once(number: int, code: int, tmp_path: Path) -> None:
     """Ctrl-C keeps what came, a kill nothing; started again the command goes on after the one and answers after the other."""
@@ -164,8 +160,6 @@ def test_an_answer_that_is_interrupted_is_kept_once(number: int, code: int, tmp_
     assert ["Hello", first, "Again", "Whole."] == [message["content"] for message in stored(tmp_path)]
 
 
-@pytest.mark.server
-@pytest.mark.slow
 def test_an_answer_that_breaks_off_ends_a_pipe(tmp_path: Path) -> None:
     """The error says that it broke off and what is kept, after the line that came; the exit code is 1."""
     with (
@@ -179,8 +173,6 @@ def test_an_answer_that_breaks_off_ends_a_pipe(tmp_path: Path) -> None:
     assert ["Hello", "Half of it"] == [message["content"] for message in stored(tmp_path)]
 
 
-@pytest.mark.server
-@pytest.mark.slow
 def test_a_reader_that_goes_ends_it(tmp_path: Path) -> None:
     """Where whoever reads the output has gone, the command ends without a word, and what came is kept."""
     with (
@@ -197,8 +189,6 @@ def test_a_reader_that_goes_ends_it(tmp_path: Path) -> None:
     assert ["Hello", "Good "] == [message["content"] for message in stored(tmp_path)]
 
 
-@pytest.mark.server
-@pytest.mark.slow
 def test_json_has_the_pieces_and_the_answer(tmp_path: Path) -> None:
     """With ``--json`` each piece is a document, and the answer comes whole after them."""
     replies = [calling(("c1", "list_pages", "{}"), content="Wait."), said("There.")]
@@ -211,8 +201,6 @@ def test_json_has_the_pieces_and_the_answer(tmp_path: Path) -> None:
     assert "There." == steps[-1]["text"]
 
 
-@pytest.mark.server
-@pytest.mark.slow
 def test_text_beside_calls_has_its_line(tmp_path: Path) -> None:
     """What a reply says before its calls is a line of its own; what is called is told after it."""
     replies = [calling(("c1", "list_pages", "{}"), content="Let me look."), said("There.")]
@@ -226,8 +214,6 @@ def test_text_beside_calls_has_its_line(tmp_path: Path) -> None:
     assert ["There.", "> "] == lines[5:]
 
 
-@pytest.mark.server
-@pytest.mark.slow
 def test_ctrl_c_stops_an_answer_on_a_terminal(tmp_path: Path) -> None:
     """What came is kept, the conversation goes on, and Ctrl-C at the prompt ends it."""
     script: list[Pieces | Message] = [Pieces([chunk(content="Half of it")], end="held"), said("Whole.")]
@@ -243,8 +229,6 @@ def test_ctrl_c_stops_an_answer_on_a_terminal(tmp_path: Path) -> None:
     assert ["Hello", "Half of it", "Again", "Whole."] == [message["content"] for message in stored(tmp_path)]
 
 
-@pytest.mark.server
-@pytest.mark.slow
 def test_the_window_can_be_looked_at(tmp_path: Path) -> None:
     """``/pages``, ``/why`` and ``/undo`` answer on a terminal, are no messages, and what cannot be done is told."""
     with (
@@ -282,8 +266,6 @@ def test_the_window_can_be_looked_at(tmp_path: Path) -> None:
     assert ["/etc/hosts is empty", "Whole."] == [message["content"] for message in stored(tmp_path)][60:]
 
 
-@pytest.mark.server
-@pytest.mark.slow
 def test_a_pipe_has_no_commands(tmp_path: Path) -> None:
     """Where no terminal is, each line is a message, whatever it begins with."""
     with serving(lambda sent: said(sent[-1]["content"])) as server, piped(server, tmp_path, "--quiet") as process:

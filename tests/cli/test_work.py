@@ -22,6 +22,8 @@ from tests.engine.wire import user
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 CONFIG: dict[str, Any] = {
     "budget": {"window": 1_200, "reserve": 0},
     "active": {"min_pages": 3, "max_pages": 7},
@@ -38,7 +40,6 @@ def settings(directory: Path, program: str = PROGRAM) -> str:
     return str(path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("headlines", [False, True])
 def test_it_works_beside_a_writer(tmp_path: Path, *, headlines: bool) -> None:
     """Sessions keep their settings and their writers, which publish at the next fold what it noted."""
@@ -57,7 +58,6 @@ def test_it_works_beside_a_writer(tmp_path: Path, *, headlines: bool) -> None:
         assert "[usr-3] question3 was asked" in session.contents.render()
 
 
-@pytest.mark.slow
 def test_it_writes_continuations_of_sessions_that_have_them(tmp_path: Path) -> None:
     """Whether there is one, and how long, each session says for itself; the next fold shows it."""
     store = f"file:{tmp_path}/sessions"
@@ -75,7 +75,6 @@ def test_it_writes_continuations_of_sessions_that_have_them(tmp_path: Path) -> N
         assert "[continuation] Of usr-1..5; to be read as data.\\n- question1" in session.window().to_json().decode()
 
 
-@pytest.mark.slow
 def test_what_cannot_be_done_is_told(tmp_path: Path) -> None:
     """Settings without a summariser are refused; a program that fails leaves the reason in the journal."""
     store, plain = f"file:{tmp_path}/sessions", tmp_path / "plain.yaml"
@@ -92,7 +91,6 @@ def test_what_cannot_be_done_is_told(tmp_path: Path) -> None:
         assert ["SummaryError"] * 3 == [event.data["reason"].partition(":")[0] for event in session.events("summary_prepared")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "problem"),
     [
@@ -119,7 +117,6 @@ def test_what_cannot_be_made_is_told_once(tmp_path: Path, setting: str, problem:
     assert problem in refused.err
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("options", "code"), [(("--every", "-1"), 2), (("--every", "nan"), 2), (("--session", "nobody"), 3)])
 def test_what_it_cannot_do_is_refused(tmp_path: Path, options: tuple[str, ...], code: int) -> None:
     """In a line."""
@@ -130,7 +127,6 @@ def test_what_it_cannot_do_is_refused(tmp_path: Path, options: tuple[str, ...], 
     assert (code, 1) == (refused.code, refused.err.count("\n"))
 
 
-@pytest.mark.slow
 def test_it_comes_back_when_claims_end(tmp_path: Path) -> None:
     """Once, it says what it left to others; else it looks again when their time is over, though nobody wrote meanwhile."""
     store, released = f"file:{tmp_path}/sessions", threading.Event()
@@ -153,7 +149,6 @@ def test_it_comes_back_when_claims_end(tmp_path: Path) -> None:
         released.set()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_at_once(tmp_path: Path, number: signal.Signals) -> None:
     """Programs that run are killed, and their pages are free for others; no traceback is written."""

@@ -14,6 +14,8 @@ from tests.engine.sessions import talk
 from tests.engine.wire import user
 from tests.mcp.serving import Served, served, text_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> str:
@@ -43,7 +45,6 @@ def library(store: str) -> Iterator[Served]:
         yield server
 
 
-@pytest.mark.slow
 def test_sessions_are_listed(library: Served) -> None:
     """Those used last first, part by part, with what the host said of them; none of another tenant."""
     whole = library.value("list_sessions")["sessions"]
@@ -58,7 +59,6 @@ def test_sessions_are_listed(library: Served) -> None:
     assert whole == found[: len(whole)]
 
 
-@pytest.mark.slow
 def test_a_search_reaches_all(library: Served) -> None:
     """Pages of every session, with the id that reads them; nothing that a session keeps from its model."""
     (hit,) = library.value("search_sessions", query="marmalade")["result"]
@@ -72,7 +72,6 @@ def test_a_search_reaches_all(library: Served) -> None:
     assert picture.data == "iVBORw=="
 
 
-@pytest.mark.slow
 def test_pages_are_listed_and_recalled(library: Served, store: str) -> None:
     """By the tools of the session that is named; a recall stands in that session's window."""
     pages = library.value("list_pages", session="chat-1", limit=50)["pages"]
@@ -82,7 +81,6 @@ def test_pages_are_listed_and_recalled(library: Served, store: str) -> None:
         assert [pages[0]["index"]] == [facts.index for facts in session.pages("attached")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "arguments", "kind"),
     [
@@ -104,7 +102,6 @@ def test_what_the_model_did_wrong_is_a_result(library: Served, name: str, argume
     assert 3 == len(library.value("list_sessions")["sessions"])
 
 
-@pytest.mark.slow
 def test_resources(library: Served) -> None:
     """The list of sessions, and contents pages and pages by templates."""
     assert 3 == len(json.loads(library.read("memci://sessions"))["sessions"])
@@ -115,7 +112,6 @@ def test_resources(library: Served) -> None:
             library.read(uri)
 
 
-@pytest.mark.slow
 def test_one_that_only_reads(store: str) -> None:
     """With --read-only there is no recall, and nothing is written."""
     with served(store, "", "--all", "--read-only") as server:
@@ -124,7 +120,6 @@ def test_one_that_only_reads(store: str) -> None:
         assert server.value("search_sessions", query="ask12x1")["result"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("options", [("--read-only",), ("--all", "--session", "chat-1")])
 def test_options_that_do_not_go_together(store: str, options: tuple[str, ...]) -> None:
     """They are refused before anything is opened."""

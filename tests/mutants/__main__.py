@@ -14,20 +14,21 @@ from time import monotonic
 
 import attrs
 
+from tests.costs import QUICK
 from tests.mutants.mutation import Mutation, find_problem
 from tests.mutants.reaching import find_reach
 from tests.mutants.rooms import files_of
-from tests.mutants.running import FAST, Outcome, failed_tests, run
+from tests.mutants.running import Outcome, failed_tests, run
 from tests.mutants.table import MUTATIONS
 
 LEAST_SHARE = 0.95
-FEW = 8  # so many mutations run all tests of their rooms: finding those that reach the places would take longer
+FEW = 8  # up to this number, mutations run all tests of their rooms: finding those that reach the places would take longer
 
 
 def measure(mutations: Sequence[Mutation], *, jobs: int, marks: str) -> list[Outcome]:
     """Run the tests of each mutation, *jobs* mutations at once, and print each outcome as it comes.
 
-    A test that fails on the source as it is has noticed nothing: the mutation that it stands for survived.
+    A test that fails on the source as it is has noticed nothing: its mutation survived.
     """
     outcomes = list[Outcome]()
     with ThreadPoolExecutor(jobs) as pool:
@@ -56,8 +57,8 @@ def _submitted(pool: ThreadPoolExecutor, mutations: Sequence[Mutation], *, jobs:
 
 def write_outcome(outcome: Outcome) -> None:
     """Print the line of a mutation."""
-    told = f"caught by {outcome.test}" if outcome.test else f"SURVIVED   {outcome.mutation.what}"
-    _write(f"  {outcome.mutation.name:40} {outcome.seconds:6.1f} s  {told}")
+    result = f"caught by {outcome.test}" if outcome.test else f"SURVIVED   {outcome.mutation.what}"
+    _write(f"  {outcome.mutation.name:40} {outcome.seconds:6.1f} s  {result}")
 
 
 def share_line(outcomes: Sequence[Outcome]) -> str:
@@ -88,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     mutations = [MUTATIONS[name] for name in given.names] or list(MUTATIONS.values())
     if problems := list(filter(None, map(find_problem, mutations))):
         parser.error("; ".join(problems))
-    outcomes = measure(mutations, jobs=given.jobs, marks=FAST if given.fast else "")
+    outcomes = measure(mutations, jobs=given.jobs, marks=QUICK if given.fast else "")
     _write(share_line(outcomes))
     return int(sum(bool(each.test) for each in outcomes) < LEAST_SHARE * len(outcomes))
 

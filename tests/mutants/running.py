@@ -17,11 +17,9 @@ from tests.mutants.mutation import ROOT, Mutation
 
 HOOK: Final = Path(__file__).parent / "hook"
 MUTATION: Final = "MEMCI_MUTATION"  # as in the hook, which imports nothing of the tests
-FAST: Final = "not slow and not server and not browser and not frameworks"
 
-# Of the installed plugins those that the tests need: loading all takes longer than running the tests.
-_PLUGINS = ("--disable-plugin-autoload", "-p", "pytest_timeout", "-p", "_hypothesis_pytestplugin", "-p", "no:cacheprovider")
-_OPTIONS = ("-p", "tests.mutants.choosing", "-q", "--tb", "no", "-rfE", "--hypothesis-profile", "seeded")
+_PLUGINS = ("-p", "no:cacheprovider", "-p", "tests.mutants.choosing")
+_OPTIONS = (*_PLUGINS, "-q", "--tb", "no", "-rfE", "--hypothesis-profile", "seeded")
 _ENDED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)  # the last one: a module did not load
 
 
@@ -63,7 +61,7 @@ def run(mutation: Mutation, files: Sequence[str], *, chosen: Collection[str] | N
 
 def failed_tests(arguments: Sequence[str], env: Mapping[str, str], *, marks: str = "") -> list[str]:
     """Run tests and return those that failed, and the modules that did not load; ``RuntimeError`` where they did not run."""
-    command = [sys.executable, "-m", "pytest", *_PLUGINS, *_OPTIONS, *(["-m", marks] if marks else []), *arguments]
+    command = [sys.executable, "-m", "pytest", *_OPTIONS, *(["-m", marks] if marks else []), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=env)  # noqa: S603 (names of tests)
     lines = [line.split(" ", maxsplit=1) for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
     failed = [rest.partition(" - ")[0] for _, rest in lines]

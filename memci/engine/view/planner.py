@@ -75,7 +75,7 @@ def plan(state: State, config: Config, lay: Lay = lay_out) -> FoldPlan:
     budget, high = config.budget.tokens, high_mark(state, config, config.budget.tokens)
     goal, levels = _fired(state, config), config.levels
     far = _NOTHING if levels.trimmed is None and levels.lines is None else _far(state, config)
-    if goal is None and _raw_tokens(state) <= high:
+    if goal is None and _raw_tokens(state) + request_tokens(state) <= high:
         return far
     settled = state.settled
     if settled is not None:  # what has to be a stub in a window drives nothing out
@@ -125,7 +125,7 @@ def _problem(state: State, plan: Any) -> str:  # noqa: ANN401 (its fields may ho
 def nears_fold(state: State, config: Config, share: float = NEAR_SHARE) -> bool:
     """Return whether a *share* of a mark is reached, and it may ask for a fold before long. O(attached), see ``_fired``."""
     high = config.active.high_water * conversation_budget(state, config.budget.tokens)
-    is_near = _raw_tokens(state) - request_tokens(state) > share * high
+    is_near = _raw_tokens(state) > share * high
     return is_near or _fired(state, config, share) is not None
 
 
@@ -319,21 +319,21 @@ def low_mark(state: State, config: Config, layout: Layout, budget: int) -> float
     so that for t new tokens a call G = sqrt(k·(L + C)) with k = 2·(w-r)/r·t. L and G share the room H that the other parts
     leave, L + G = H, which makes G = (sqrt(k² + 4·k·(H + C)) - k) / 2. It is no wider than verbatim pages may swing.
     """
-    conversation = conversation_budget(state, budget)
-    carried, high = budget - conversation, config.active.high_water * conversation
-    low_water = config.active.low_water
+    conversation, low_water = conversation_budget(state, budget), config.active.low_water
+    carried = budget - conversation
     if not isinstance(low_water, str):
         return carried + low_water * conversation
     contents = layout.breakdown["contents"] + layout.breakdown["working"]
     others = layout.breakdown["system"] + layout.breakdown["reply"] + layout.breakdown.get("mounted", 0)
-    room = max(high - contents - others, 0.0)
+    high = high_mark(state, config, budget)
+    room = max(high - carried - contents - others, 0.0)
     prices = config.prices
     factor = 2 * (prices.write - prices.read) / prices.read * state.traffic.tokens_per_call * state.scale
     cheapest = (math.sqrt(factor**2 + 4 * factor * (room + contents)) - factor) / 2
     verbatim, swing = _shares(state)
     mean = verbatim * conversation
     widest = 2 * min(swing * mean, room - mean)
-    return carried + high - min(cheapest, max(widest, LEAST_GAP_SHARE * room))
+    return high - min(cheapest, max(widest, LEAST_GAP_SHARE * room))
 
 
 def contents_limit(state: State, config: Config, budget: int) -> int:
@@ -369,7 +369,7 @@ def cut_tokens(state: State, config: Config) -> int:
 
 
 def _raw_tokens(state: State) -> float:
-    """Return the size of the window with no entry shown as a stub, without what stands for missing results. O(attached)."""
+    """Return the size of the conversation with no entry as a stub, without placeholders of missing results. O(attached)."""
     tokens = state.system.tokens + state.hidden_tokens + state.headlines_tokens + state.instruction_tokens + state.active.tokens
     listed = state.config.contents.listed
     tokens += state.archive.tokens if listed else 0
@@ -380,7 +380,7 @@ def _raw_tokens(state: State) -> float:
         tokens += quotes.tokens
     tokens += sum(node.tokens for node in state.opening.nodes()) if state.opening else 0
     tokens += state.mount_tokens if state.mounts else 0
-    return tokens * state.scale + request_tokens(state)
+    return tokens * state.scale
 
 
 def _planned(layout: Layout, folded: Iterable[str], *, reason: str) -> FoldPlan:
@@ -493,7 +493,7 @@ def _fired(state: State, config: Config, share: float = 1.0) -> _Goal | None:
         turns = None
     if pages is messages is calls is turns is None:
         return None
-    if active.least_tokens is not None and _raw_tokens(state) < share * active.least_tokens:
+    if active.least_tokens is not None and _raw_tokens(state) + request_tokens(state) < share * active.least_tokens:
         return None
     return _goal(active, pages, messages, calls, turns)
 

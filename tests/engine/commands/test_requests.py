@@ -16,7 +16,7 @@ SENTENCE = "Does something useful with the orders of the shop, and says what cam
 
 
 def tools_of(number: int) -> list[dict[str, Any]]:
-    """Return the schemas of so many tools."""
+    """Return the schemas of *number* tools."""
     parameters = {"type": "object", "properties": {"order": {"type": "string"}}}
     return [
         {"type": "function", "function": {"name": f"tool_{place}", "description": SENTENCE * 4, "parameters": parameters}}
@@ -125,7 +125,7 @@ def test_slots_and_tools_shorten_the_open_page() -> None:
 
 
 def test_requests_larger_than_the_window_leave_a_token() -> None:
-    """Where tools alone are over the budget, planning goes on, and the window is the usual error."""
+    """Where tools alone are over the budget, planning continues, and the window is the usual error."""
     with memci.Engine("memory:", {"budget": {"window": 800, "reserve": 0}}) as engine, engine.session("chat") as session:
         session.append(user("question"))
         with pytest.raises(memci.BudgetError):

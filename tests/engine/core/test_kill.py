@@ -15,6 +15,8 @@ from memci.engine.engine import Engine
 from tests.engine.killed_writer import append, open_session
 from tests.torture.talker import CONFIG, text_of
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 KILLS, SHORT = 75, 15
 
@@ -52,7 +54,6 @@ def said_in(root: Path) -> list[str]:
         return [value["content"] for value in engine.session("chat").messages()]
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_a_killed_writer_loses_nothing_acknowledged(nursery: Nursery, tmp_path: Path) -> None:
     """After each of many kills all acknowledged messages are there, in order, and the next writer goes on from there."""
@@ -72,7 +73,6 @@ def test_a_killed_writer_loses_nothing_acknowledged(nursery: Nursery, tmp_path: 
                 assert () == session.verify().problems
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_a_fold_killed_anywhere_loses_nothing(nursery: Nursery, tmp_path: Path) -> None:
     """A fold that is killed before, in or after any of its calls leaves all messages, and all of its pages folded or none."""

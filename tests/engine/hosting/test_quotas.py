@@ -129,7 +129,7 @@ def test_a_tenant_is_measured_seldom() -> None:
 
 
 def test_what_another_worker_wrote_counts_after_a_minute() -> None:
-    """What was measured is believed for a minute; then a tenant is measured anew, with what others wrote meanwhile."""
+    """What was measured is believed for a minute; then a tenant is measured again, with what others wrote meanwhile."""
     now, store, limits = [0.0], MemoryStore(), Limits(tenant_bytes=50_000)
     quotas = Quotas(store, clock=lambda: now[0])
     quotas.check("acme", limits, 1_000)

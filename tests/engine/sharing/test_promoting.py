@@ -183,7 +183,7 @@ def test_a_note_has_a_time_to_live() -> None:
 
 
 def test_an_expired_note_leaves_however_lately_it_was_recalled() -> None:
-    """The end of its time counts more than a recall: a fresh note that nobody recalled stays."""
+    """The end of its time counts more than a recall: a fresh note that was never recalled stays."""
     now = [datetime(2026, 11, 1, tzinfo=UTC)]
     engine = Engine(MemoryStore(), config_of(budget=BUDGET, memory={"ttl_s": 3_600}), on_conflict="retry", clock=lambda: now[0])
     session = engine.session("chat")

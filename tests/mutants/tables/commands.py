@@ -136,7 +136,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="topic-of-other-worker-closed",
-        what="closing a topic goes on after another worker closed one",
+        what="closing a topic continues after another worker closed one",
         module="memci.engine.commands.closing",
         right="    if state.topic != after:\n",
         wrong="    if state.topic < after:\n",
@@ -360,7 +360,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="explained-distance-ignores-touch",
-        what="the explanation of a page gives the distance of one that nobody touched",
+        what="the explanation of a page gives the distance of one that no one touched",
         module="memci.engine.reading.explain",
         right="state.turn - max(facts.turn, state.touched.get(facts.index, 0))",
         wrong="state.turn - facts.turn",

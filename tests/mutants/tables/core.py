@@ -45,7 +45,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="kept-state-after-erasure",
-        what="opening goes on from a state in memory of before another worker's erasure",
+        what="opening continues from a state in memory of before another worker's erasure",
         module=_CORE,
         right="        return self.state.erased_seq == erased_seq\n",
         wrong="        return True\n",
@@ -53,7 +53,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="kept-state-of-other-journal",
-        what="opening goes on from a state of a deleted session with the same id",
+        what="opening continues from a state of a deleted session with the same id",
         module=_CORE,
         right=" or indexing.mark_of(records[0].body) != kept.mark:",
         wrong=":",
@@ -77,7 +77,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="restored-choice-not-followed",
-        what="after a restored checkpoint the session goes on with settings that it chose later",
+        what="after a restored checkpoint the session continues with settings that it chose later",
         module=_CORE,
         right="SessionConfigured | events.CheckpointRestored | SegmentAdded",
         wrong="SessionConfigured | SegmentAdded",

@@ -116,7 +116,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="listener-hears-one-event-often",
-        what="a listener is told of the same new event at each look",
+        what="a listener is notified of the same new event at each look",
         module="memci.http.notices",
         right="known, seq = seq, await head()",
         wrong="known = seq\n            seq, known = await head(), min(known, 1)",
@@ -132,7 +132,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="auto-of-any-marks",
-        what="a zone at which a session folds is told of other marks too",
+        what="a zone at which a session folds is notified of other marks too",
         module="memci.http.compaction",
         right="if marks(zone, level) == now)",
         wrong='if marks(zone, level)["high_water"] == now["high_water"])',

@@ -57,7 +57,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="rewind-keeps-promoted",
-        what="a page that was promoted by a rule is not promoted again when it is said anew after a rewind",
+        what="a page that was promoted by a rule is not promoted again when it is said again after a rewind",
         module=_APPLY,
         right=(
             "    state.promoted = {\n        index: note for index, note in state.promoted.items() "
@@ -403,7 +403,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="fold-keeps-claims",
-        what="a fold keeps the claims of pages that nobody summarizes any more",
+        what="a fold keeps the claims of pages that no one summarizes any more",
         module=_FOLDED,
         right="    state.claims = {index: each for index, each in state.claims.items() if index in asked}\n",
         wrong="",

@@ -313,7 +313,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="session-in-use-pruned",
-        what="pruning deletes a session that somebody came back to meanwhile",
+        what="pruning deletes a session that another user reopened meanwhile",
         module="memci.engine.hosting.engine",
         right="is_unused = stored.journal.head() == facts.events",
         wrong="is_unused = stored.journal.head() >= facts.events",
@@ -377,7 +377,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="copy-keeps-snapshot-of-erased",
-        what="a copy that goes on keeps a snapshot with what was erased in its source",
+        what="a copy that continues keeps a snapshot with what was erased in its source",
         module="memci.engine.upkeep.copying",
         right="        route.target.snapshots.clear()\n",
         wrong="",

@@ -42,7 +42,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="file-wakes-in-new-session",
-        what="a session at rest goes on in another one that was begun under its id",
+        what="a session at rest continues in another one that was begun under its id",
         module=_JOURNAL,
         right="        self._check_same(new, file.header)\n        return new\n",
         wrong="        return new\n",
@@ -82,7 +82,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="memory-sweep-keeps-openings",
-        what="an opening of a session that was swept goes on",
+        what="an opening of a session that was swept continues",
         module="memci.archive.stores.memory",
         right="self.sessions_by_key.pop(key).is_deleted = True",
         wrong="self.sessions_by_key.pop(key)",

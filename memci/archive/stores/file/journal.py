@@ -232,7 +232,7 @@ class FileJournal:
                 return
 
     def _size_in_view(self) -> int:
-        """Return the size of the journal if it is open, else 0: whoever is the first to lock it opens it afterwards."""
+        """Return the size of the journal if it is open, else 0: the first process to lock it opens it afterwards."""
         return self.size() if self._file is not None else 0
 
     def _release(self, lock: int) -> None:
