@@ -129,7 +129,8 @@ class Rows(Protocol):
     def change(self, key: Key, row: int, statements: Sequence[Statement], *, removes: bool = False) -> list[Found]:
         """Run statements that may run twice, and return what each returned. With a *row*, that session has to be there still.
 
-        With *removes*, the bytes that they take out are in no file of the database when it returns, as far as it can say.
+        With *removes*, the bytes that they take out are in no file of the database when it returns; a large one may keep copies
+        of rows that it moved, until it is vacuumed.
         """
 
     def append(self, key: Key, row: int, expected: int, lines: Sequence[bytes], before: str) -> tuple[int, str]:

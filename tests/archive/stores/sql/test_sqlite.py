@@ -1,6 +1,7 @@
 """What SQLite is asked for, counted; who waits for whom; journal modes, versions and forks."""
 
 import os
+import random
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from typing import Any, Literal
 import pytest
 
 from memci.archive.stores.sql import schema
+from memci.archive.stores.sql import sqlite as sqlite_store
 from memci.archive.stores.sql.sqlite import SqliteIo, SqliteStore, is_wal_safe
 from memci.errors import ConflictError, StoreError, UnavailableError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
@@ -257,6 +259,25 @@ def test_nothing_is_left_of_what_is_taken_out(tmp_path: Path, io: SqliteIo) -> N
     session.close()
     store.delete(TENANT, "session")
     assert b"before" not in files_of(tmp_path)
+    store.close()
+
+
+@pytest.mark.parametrize("io", [SafeIo(), OldIo()])
+def test_no_copy_is_left_where_rows_were_moved(tmp_path: Path, io: SqliteIo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite moves rows between its pages and leaves copies, as the first pass shows, where the database is not vacuumed."""
+    store = SqliteStore(tmp_path / "chats.db", io=io)
+    session = store.open(TENANT, "session")
+    for small_bytes, is_left in ((0, True), (sqlite_store._SMALL_BYTES, False)):
+        monkeypatch.setattr(sqlite_store, "_SMALL_BYTES", small_bytes)
+        chance = random.Random(5)  # noqa: S311 (one of few seeds with which a copy is left)
+        names = [f"usr-{number}" for number in range(400)]
+        for rewritten in (names, *(chance.sample(names, 100) for _ in range(10))):
+            texts = {name: f"canary-{name}.".encode() + b"x" * chance.randrange(900) for name in rewritten}
+            session.pages.put(texts)
+        session.pages.remove(names[:200])
+        stored = files_of(tmp_path)
+        assert is_left == any(f"canary-{name}.".encode() in stored for name in names[:200])
+        session.pages.remove(names)
     store.close()
 
 
