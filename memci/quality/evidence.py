@@ -13,6 +13,7 @@ from memci.quality.contents import ShownContents
 from memci.quality.conversation import UNSPACED, Conversation, Question, content_words, full_text, turns_of
 from memci.quality.engines import ContextEngine, HeldPage
 from memci.quality.played import Evidence, Needs, Recall
+from memci.quality.truth import cut_numbers, inverted, said_of
 
 PLACES = (1, 5, 10)  # among how many of the first pages the evidence is looked for
 PASSAGES = 5  # in the passages of how many of the first pages the answer is looked for
@@ -95,6 +96,10 @@ def find_evidence(conversation: Conversation, window: Sequence[Mapping[str, Any]
     page_of = pages_by_message(pages)
     gone = [page.page for page in pages if not (page.verbatim and visible.issuperset(page.messages))]
     found = Evidence(left=len(gone), listed=len(contents.lines.keys() & gone))
+    for page in pages:
+        row = said_of(contents.lines.get(page.page, ""))
+        text = "\n".join(full_text(conversation.messages[number]) for number in page.messages) if row else ""
+        found += Evidence(falsified=len(cut_numbers(text, row)), inverted=len(inverted(text, row)))
     for wanted in filter(None, map(set, conversation.foreign)):
         found += Evidence(foreign=1, coincidence=everything.share(wanted))
     for question in conversation.questions:

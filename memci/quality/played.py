@@ -106,6 +106,8 @@ class Evidence(Sums):
     coincidence: float = 0.0  # of their answers, the share anywhere in this window
     left: int = 0  # all pages that are kept, but not in the window
     listed: int = 0  # of these, those that the contents page lists by themselves
+    falsified: int = 0  # numbers in the rows of these that their pages hold only as a part of another number, or not at all
+    inverted: int = 0  # clauses of which these rows show words without the negation, exception or condition
 
 
 @attrs.frozen

@@ -15,6 +15,7 @@ from memci.quality.conversation import (
     ConversationSet,
     Need,
     content_words,
+    iso_time,
     joined,
     turns_of,
     with_system,
@@ -24,7 +25,6 @@ from memci.quality.evidence import with_foreign
 from memci.quality.measuring import Cache, Row, code_hash, measure
 from memci.quality.played import Calls, Evidence, Faults, Needs, Played, Recall
 from memci.quality.reports.windows import FIGURES, category_rows, draw, figures
-from memci.quality.timestamp import iso_time
 from tests.quality.small import COUNTER, MESSAGES, SYSTEM, assistant, conversation, question, user
 
 TALK = conversation(question("What does Tango weigh?", "nine pounds", 1), messages=MESSAGES * 2)

@@ -30,6 +30,11 @@ def run(part: str, directory: Path, *arguments: str) -> subprocess.CompletedProc
         ("damage", ["--cases", "40"], "40 cases, 80 looks"),
         ("writers", ["--processes", "4", "--appends", "60"], "4 processes, 60 appends: 0 problems"),
         ("driver", ["--seed", "4", "--store", "memory"], "driver: 1 sessions, 120 operations"),
+        (
+            "driver",
+            ["--seed", "40", "--store", "file"],
+            "driver: 1 sessions, 120 operations",
+        ),  # tools of a window that folds for them
         ("trees", ["--sessions", "2"], "trees: 2 sessions, 100 operations"),
         ("serving", ["--minutes", "0.05"], "broken or slow requests: 0 problems"),
     ],

@@ -1,6 +1,6 @@
-"""Every part of the bench, one after another, with a table of the figures at the end: ``python -m tests.torture.whole``.
+"""Every part of the bench, two at a time, with a table of the figures at the end: ``python -m tests.torture.whole``.
 
-``--only kills --only damage`` runs those parts alone.
+``--only kills --only damage`` runs those parts alone; ``--jobs 1`` runs one at a time.
 """
 
 import argparse
@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -41,17 +43,18 @@ class Part:
 
 
 PARTS = {
-    "earlier_releases": Part(
-        "test each adapter with the release of its framework before the current one",
-        5,
-        (".ci/earlier_releases.py",),
-        "earlier releases: ",
+    "crash_states": Part(
+        "recover from the states that a loss of power may leave",
+        14,
+        ("-m", "tests.torture.crash_states", "--states", "100000"),
+        "crash states, ",
     ),
-    "fuzz_document": Part(
-        "parse mutated replies",
-        1,
-        ("-m", "tests.attp.fuzz_document", "--cases", "200000", "--seed", "1"),
-        "replies: ",
+    "soak": Part(
+        "take very many turns through one session",
+        7,
+        ("-m", "tests.torture.soak", "--turns", "50000"),
+        "soak: ",
+        writes=True,
     ),
     "exploring": Part(
         "run the property tests with new examples",
@@ -59,17 +62,12 @@ PARTS = {
         ("-m", "tests.torture.exploring", "--minutes", "13"),
         "exploring: ",
     ),
-    "crash_states": Part(
-        "recover from the states that a loss of power may leave",
-        14,
-        ("-m", "tests.torture.crash_states", "--states", "100000"),
-        "crash states, ",
-    ),
-    "bug_table": Part(
-        "look for seeded bugs",
-        4,
-        ("-m", "tests.torture.bug_table"),
-        "seeded bugs: ",
+    "serving": Part(
+        "attack a server",
+        10,
+        ("-m", "tests.torture.serving", "--minutes", "10"),
+        "serving: ",
+        writes=True,
     ),
     "kills": Part(
         "kill writers at any moment",
@@ -93,35 +91,6 @@ PARTS = {
         writes=True,
         cannot=NO_STRACE,
     ),
-    "sqlite_syncs": Part(
-        "count how often SQLite syncs",
-        0.1,
-        ("-m", "tests.torture.sqlite_syncs"),
-        "sqlite",
-        cannot=NO_STRACE,
-    ),
-    "soak": Part(
-        "take very many turns through one session",
-        7,
-        ("-m", "tests.torture.soak", "--turns", "50000"),
-        "soak: ",
-        writes=True,
-    ),
-    "power_loss": Part(
-        "shut down ext4 and XFS under a writer",
-        4,
-        ("-m", "tests.torture.power_loss", "--losses", "500", "--install"),
-        "power losses, ",
-        writes=True,
-        cannot=NO_MOUNT,
-    ),
-    "writers": Part(
-        "append to one session from 16 processes",
-        2,
-        ("-m", "tests.torture.writers", "--processes", "16", "--appends", "20000"),
-        "writers: ",
-        writes=True,
-    ),
     "driver": Part(
         "drive sessions at random and compare them with plain lists",
         5,
@@ -129,18 +98,11 @@ PARTS = {
         "driver: ",
         writes=True,
     ),
-    "trees": Part(
-        "drive page trees at random and compare them with a plain tree",
-        3,
-        ("-m", "tests.torture.trees", "--sessions", "300"),
-        "trees: ",
-        writes=True,
-    ),
-    "permitted": Part(
-        "call tools at random under each permission",
-        2,
-        ("-m", "tests.torture.permitted", "--calls", "20000"),
-        "permitted: ",
+    "earlier_releases": Part(
+        "test each adapter with the release of its framework before the current one",
+        5,
+        (".ci/earlier_releases.py",),
+        "earlier releases: ",
     ),
     "users": Part(
         "let many users talk to a few workers on each store",
@@ -160,15 +122,55 @@ PARTS = {
         ("-m", "tests.torture.erasers", "--store", "all", "--seconds", "60"),
         "erasers, ",
     ),
-    "serving": Part(
-        "attack a server",
-        10,
-        ("-m", "tests.torture.serving", "--minutes", "10"),
-        "serving: ",
+    "power_loss": Part(
+        "shut down ext4 and XFS under a writer",
+        4,
+        ("-m", "tests.torture.power_loss", "--losses", "500", "--install"),
+        "power losses, ",
+        writes=True,
+        cannot=NO_MOUNT,
+    ),
+    "sqlite_syncs": Part(
+        "count how often SQLite syncs",
+        0.1,
+        ("-m", "tests.torture.sqlite_syncs"),
+        "sqlite",
+        cannot=NO_STRACE,
+    ),
+    "writers": Part(
+        "append to one session from 16 processes",
+        2,
+        ("-m", "tests.torture.writers", "--processes", "16", "--appends", "20000"),
+        "writers: ",
         writes=True,
     ),
+    "trees": Part(
+        "drive page trees at random and compare them with a plain tree",
+        3,
+        ("-m", "tests.torture.trees", "--sessions", "300"),
+        "trees: ",
+        writes=True,
+    ),
+    "permitted": Part(
+        "call tools at random under each permission",
+        2,
+        ("-m", "tests.torture.permitted", "--calls", "20000"),
+        "permitted: ",
+    ),
+    "bug_table": Part(
+        "look for seeded bugs",
+        4,
+        ("-m", "tests.torture.bug_table"),
+        "seeded bugs: ",
+    ),
+    "fuzz_document": Part(
+        "parse mutated replies",
+        1,
+        ("-m", "tests.attp.fuzz_document", "--cases", "200000", "--seed", "1"),
+        "replies: ",
+    ),
 }
-"""By name, in the order in which they run."""
+"""By name, in the order in which they begin: the longest first."""
 
 
 @attrs.frozen
@@ -201,9 +203,9 @@ class Result:
 
 
 def run(name: str, directory: Path | None) -> Result:
-    """Run a part and pass on its output line by line."""
+    """Run a part and pass on its output, each line with the name of the part before it."""
     part, began = PARTS[name], time.monotonic()
-    tell(f"--- {name}: {part.task}; about {part.minutes:g} minutes")
+    tell(f"--- {name}: {part.task}; about {part.minutes:g} minutes alone")
     command = [sys.executable, *part.arguments]
     if directory is not None and part.writes:
         command += ["--directory", str(directory)]
@@ -212,7 +214,7 @@ def run(name: str, directory: Path | None) -> Result:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment) as process:  # noqa: S603 (fixed words)
         assert process.stdout is not None
         for line in process.stdout:
-            tell(line.rstrip("\n"))
+            tell(f"{name}: {line.rstrip()}")
             if line.startswith(part.figures):
                 figures.append(line.rstrip("\n"))
     result = Result(name, time.monotonic() - began, process.returncode, tuple(figures))
@@ -239,8 +241,11 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description="Run the torture bench, all of it or some parts.")
     arguments.add_argument("--only", action="append", choices=PARTS, metavar="PART", help=f"repeatable; {', '.join(PARTS)}")
     arguments.add_argument("--directory", type=Path, help="where to write; a temporary directory by default")
+    arguments.add_argument("--jobs", type=int, default=2, help="how many parts run at a time; most of them keep one core busy")
     given = arguments.parse_args()
-    results = [run(name, given.directory) for name in PARTS if given.only is None or name in given.only]
+    with ThreadPoolExecutor(given.jobs) as pool:
+        names = [name for name in PARTS if given.only is None or name in given.only]
+        results = list(pool.map(partial(run, directory=given.directory), names))
     tell("")
     for line in table(results):
         tell(line)

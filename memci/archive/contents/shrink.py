@@ -1,5 +1,6 @@
 """How the contents page is brought below its limit: its pages share directories, whose rows say what is worth its tokens."""
 
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -12,13 +13,13 @@ import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item, Span
 from memci.archive.contents.importance import Weights, importance
-from memci.archive.summarizers.summary import OTHERS, PASSAGE
+from memci.archive.summarizers.summary import OTHERS, PASSAGE, SENTENCE, USER
 from memci.archive.summarizers.words import estimate, forms
 from memci.chapters.address import page_number, range_index, segment_of
 
 MOST_ROWS, LARGEST, ROWS_SHARE = 16, 64, 1 / 30  # of one directory; a share of all pages, up to the largest, where that is more
 ROW_TOKENS = 3.0  # what a row has to be worth more than, at the price of a token: its number, and a place in the list
-WORD_TOKENS = 0.3  # what a word takes beside its own tokens
+WORD_TOKENS, MARK_TOKENS = 0.3, 1.0  # what a word takes beside its own tokens; what the mark before another sentence does
 RARER = 0.35  # the worth of a word that n pages say is divided by n to this power
 FEW_PAGES, MANY_TOKENS = 500, 45_000  # a word is worth half after MANY_TOKENS / (pages - FEW_PAGES) tokens of better ones
 FEWEST_TOKENS = 2.5  # for each page, to which rows are brought down at least where nothing may be lost for one window
@@ -30,6 +31,8 @@ _RECALLED_AGAIN = 2
 _FEWEST_PAGES = 2  # a directory of one page says less than its entry
 TITLES_CHARACTERS = 240  # of the titles of a directory; where several become one, the newest that fit are kept
 
+_MARKS = frozenset({SENTENCE, USER})
+_ENDS_SENTENCE = re.compile("[.!?;。！？；]")
 _estimate = lru_cache(maxsize=10_000)(estimate)  # of words of pages, many of which say the same
 
 
@@ -327,7 +330,7 @@ class _Rows:
     def __init__(self, spans: Sequence[Span], weights: _Weights, terse: float) -> None:
         self.spans = spans
         weighed = [weights[text] for _, text, _, _ in spans]
-        self.costs = [cost for _, cost in weighed]
+        self.costs = [cost + MARK_TOKENS * (span[3] in _MARKS) for span, (_, cost) in zip(spans, weighed, strict=True)]
         self._worths = [span[2] / rarity for span, (rarity, _) in zip(spans, weighed, strict=True)]
         sizes = [len(list(page)) for _, page in groupby([span[0] for span in spans])]
         self._pages = [range(end - size, end) for size, end in zip(sizes, accumulate(sizes), strict=True)]
@@ -386,11 +389,21 @@ def _led(spans: Iterable[Span], gains: Iterable[float]) -> list[Span]:
             skipped.append(span[3])
         elif skipped:
             skipped.append(span[3])
-            kept.append((*span[:3], OTHERS if OTHERS in skipped else PASSAGE if PASSAGE in skipped else " "))
+            kept.append((*span[:3], _strongest(skipped)))
             skipped = []
         else:
             kept.append(span)
     return kept
+
+
+def _strongest(leads: Sequence[str]) -> str:
+    """Return what shows the most of what lies between two words: another speaker, message or sentence, or words left out."""
+    speakers = [lead for lead in leads if lead in {OTHERS, USER}]
+    if speakers:
+        return speakers[-1]
+    if PASSAGE in leads:
+        return PASSAGE
+    return SENTENCE if any(_ENDS_SENTENCE.search(lead) for lead in leads) else " "
 
 
 @attrs.frozen(kw_only=True)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from itertools import chain, compress, repeat
+from operator import itemgetter
 from typing import NamedTuple
 
 from memci.archive.summarizers.entries import Source, clean_name, flat, read_source
@@ -71,7 +72,7 @@ class ExtractiveSummarizer:
         changes = _lined(_state_changes(source))
         held = 0.5 * min(1.0, len(entities) / 8) + 0.3 * min(1.0, len(keywords) / 12)
         summary, outcome = _summary_and_outcome(atoms, passages)
-        beginnings = (one_line(passage.text[:60]) or passage.opening.strip(" :(→") for passage in passages)
+        beginnings = (one_line("" if each.places else each.text[:60]) or each.opening.strip(" :(→") for each in passages)
         # What the title says is worth less from here on.
         title = one_line(_title(atoms, passages)) or next(filter(None, beginnings), "no text")
         return Summary(
@@ -143,12 +144,15 @@ class _Run(NamedTuple):
 def _title(atoms: Atoms, passages: Sequence[Passage]) -> str:
     """Return at most eight words of what was asked, else of what came first; they are then worth a fifth, empty without words."""
     spoken = [passage for passage in passages if passage.places]
-    asked = [passage for passage in spoken if passage.speaker == "user"] or spoken[:2]
-    if not asked:
+    asked = [passage for passage in spoken if passage.speaker == "user"]
+    for some in (asked, spoken[:2], spoken):
+        runs = [_best_run(atoms, passage.places[:_TITLE_ATOMS], _TITLE_WORDS, _TITLE_TOKENS, sentence=True) for passage in some]
+        runs = [run for run in runs if run.last > run.first]
+        if runs:
+            break
+    else:
         return ""
-    runs = [_best_run(atoms, passage.places[:_TITLE_ATOMS], _TITLE_WORDS, _TITLE_TOKENS, sentence=True) for passage in asked]
-    number = max(range(len(runs)), key=lambda number: runs[number].worth)
-    worth, first, last = runs[number]
+    worth, first, last = max(runs, key=itemgetter(0))
     if worth >= _TELLING_WORTH:
         while last - first > 1 and _says_little(atoms.forms[first]):
             first += 1
@@ -173,9 +177,9 @@ def _summary_and_outcome(atoms: Atoms, passages: Sequence[Passage]) -> tuple[str
 
 
 def _best_run(atoms: Atoms, places: range, most_words: int, most_tokens: float, *, sentence: bool = False) -> _Run:
-    """Return the most telling run of these sizes, else the first atom; with *sentence* within one, better from its beginning."""
+    """Return the most telling run of these sizes, empty where no atom has one; with *sentence* better from its beginning."""
     sizes, costs, worths = atoms.sizes, atoms.steps, atoms.worths
-    best, highest = (0.0, places.start, places.start + 1), -1.0
+    best, highest = (0.0, places.start, places.start), -1.0
     start = places.start
     words, cost, worth, bonus = 0, 0.0, 0.0, 0.0
     some = slice(places.start, places.stop)

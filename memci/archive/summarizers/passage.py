@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate, islice, repeat
 from operator import itemgetter
@@ -12,6 +12,7 @@ import attrs
 
 from memci.archive.summarizers.literals import Literal, LiteralKind, literals, tokens
 from memci.archive.summarizers.rarity import CHUNK, FUNCTION_CHARACTERS, KNOWN, Told, pair_worth, word_worth
+from memci.archive.summarizers.whole import stretches
 from memci.archive.summarizers.words import CJK, UNSPACED, Known, compiled, estimate, pairs
 
 READ_CHARACTERS = 20_000  # of the beginning, and of the end, of a long text that are read for rare words
@@ -28,6 +29,7 @@ _AFTER_LIST_NUMBER = frozenset(".:)|\t、")
 _TELLING_DIGITS = 3
 _KNOWN_DIGITS = 6  # of a number that is somebody's, or something's, such as of a telephone or an order
 _KEY_SHARE = 0.3
+_COUNTED_SHARE = 0.4
 _PAIR_MARK = re.compile(": |=|$")
 _TELLING_VALUE_WORTH = 1.5
 _RARE_WORD_WORTH = 0.8
@@ -76,6 +78,7 @@ class Said(NamedTuple):
 class Atoms:
     """The smallest pieces of a page's texts, as parallel lists: a line shows each whole or not at all."""
 
+    find: Callable[[str], Sequence[tuple[int, int, LiteralKind | None]]] = stretches  # what is not cut, as start, end and kind
     texts: list[str] = attrs.field(factory=list)
     gaps: list[_Gap] = attrs.field(factory=list)
     said: list[Said] = attrs.field(factory=list)
@@ -112,7 +115,7 @@ class Atoms:
         return range(before, len(self.texts))
 
     def cut(self, text: str, start: int, end: int, units: Sequence[tuple[int, int]], gap: str) -> list[str]:
-        """Cut a region into words, runs of characters, units, and the literal values that stand between units.
+        """Cut a region into words, runs of characters, units, and what is shown whole or not at all and stands between units.
 
         Returns all of it after a *gap*: what stands before an atom, the atom, what stands before the next one, and so on.
         """
@@ -120,8 +123,8 @@ class Atoms:
         bounds = [bound - start for unit in units for bound in unit]
         values: list[tuple[int, int, LiteralKind | None]] = [
             value
-            for value in literals(region)
-            if not bounds or bisect_right(bounds, value.start) == bisect_left(bounds, value.end) in _BETWEEN_UNITS
+            for value in self.find(region)
+            if not bounds or bisect_right(bounds, value[0]) == bisect_left(bounds, value[1]) in _BETWEEN_UNITS
         ]
         if units:
             values += [(first - start, last - start, LiteralKind.PAIR) for first, last in units]
@@ -131,7 +134,7 @@ class Atoms:
         place = 0
         for first, last, kind in (*values, (len(region), 0, None)):
             _split(region[place:first], pieces, others)
-            if kind is not None:
+            if last:
                 opens = _gaps[pieces[-1][:_MOST_OF_GAP]][2]
                 others[len(pieces) // 2] = region[first:last], _whole(text, start + first, start + last, kind, opens=opens)
                 pieces += ("", "")
@@ -252,11 +255,13 @@ def _is_rare(word: str, forms: Told) -> bool:
     return forms[-1][1] >= _CHARACTER_WORTH and word[0] not in FUNCTION_CHARACTERS
 
 
-def _whole(text: str, start: int, end: int, kind: LiteralKind, *, opens: bool) -> Said:
+def _whole(text: str, start: int, end: int, kind: LiteralKind | None, *, opens: bool) -> Said:
     """Return what a literal value says, or a key with its value."""
     mark = text[end] if end < len(text) and text[end] in _AFTER_LIST_NUMBER else ""
     if kind is LiteralKind.PAIR:
         return _pair(text[start:end], mark)
+    if kind is None or kind is LiteralKind.CLAUSE or (kind is LiteralKind.NUMBER and text[end - 1].isalpha()):
+        return _composed(text[start:end], kind)
     worth, shown = kind.worth, text[start:end]
     if kind is LiteralKind.NUMBER and opens and mark:
         worth = _LIST_NUMBER_WORTH
@@ -271,6 +276,17 @@ def _value(shown: str, kind: LiteralKind, worth: float) -> Said:
 
 
 _known_value = lru_cache(maxsize=4_000)(_value)  # of short ones
+
+
+@lru_cache(maxsize=4_000)
+def _composed(text: str, kind: LiteralKind | None) -> Said:
+    """Return what several words say that are shown whole or not at all; what follows a number says less than by itself."""
+    parts = Atoms(literals)
+    parts.cut(text, 0, len(text), (), " ")
+    shares = [_COUNTED_SHARE if kind is LiteralKind.NUMBER and said.kind is None else 1.0 for said in parts.said]
+    forms = tuple((form, worth * share) for said, share in zip(parts.said, shares, strict=True) for form, worth in said.forms)
+    words, size = (sum(map(itemgetter(column), parts.said)) for column in (2, 3))
+    return Said(forms, estimate(text), words, size, kind, rare=False)
 
 
 @lru_cache(maxsize=4_000)

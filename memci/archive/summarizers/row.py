@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from memci.archive.summarizers.literals import LiteralKind
 from memci.archive.summarizers.passage import Atoms
 from memci.archive.summarizers.selection import Passage, shown
-from memci.archive.summarizers.summary import OTHERS, PASSAGE, Word
+from memci.archive.summarizers.summary import OTHERS, PASSAGE, SENTENCE, USER, Word
 from memci.archive.summarizers.words import UNSPACED, compiled
 
 _TOKENS, _SHARE = 64.0, 0.75  # of all of them, at most; of the page
@@ -39,10 +39,12 @@ def row_words(atoms: Atoms, passages: Sequence[Passage]) -> tuple[Word, ...]:
         passage = passages[number]
         lead = " "
         if number != before:
-            others = passage.speaker != "user" and (before < 0 or passages[before].speaker == "user")
-            lead = OTHERS if others else PASSAGE
-        elif first == end:
-            lead = atoms.gaps[first][0] or ""
+            was_user, is_user = before < 0 or passages[before].speaker == "user", passage.speaker == "user"
+            lead = PASSAGE if was_user == is_user else USER if is_user else OTHERS
+        elif first == end and (gap := atoms.gaps[first][0]) is not None:
+            lead = gap
+        elif any(opens for _, _, opens in atoms.gaps[end : first + 1]):
+            lead = SENTENCE
         text = shown(atoms, first, last)
         if len(text) > 1:
             words.append((text, round(factor * worth, 3), lead))

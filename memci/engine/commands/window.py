@@ -35,6 +35,11 @@ from memci.errors import (
 from memci.messages import codec
 from memci.messages.tokens.message_tokens import count_tools
 
+_EXCERPTS_SHARE = 0.97  # of the room that is left; a short answer then changes nothing
+_EXCERPT_TRIES, _FULL_SHARE = 6, 0.98  # until what is shown of a large entry takes so much of its room
+_READING = {"read_page"}  # the tool that reads what a stub stands for
+_RECALLING = {"recall_page", "search_pages"}  # those that the system part explains
+
 
 @attrs.frozen(kw_only=True)
 class Window:
@@ -224,6 +229,10 @@ def _settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]], sha25
     last = core.state.settled
     known = last if last is not None and last.budget == budget else None
     attp = core.config.recall.protocol == "attp" and core.state.archive.message_list.head is not None  # the system part says so
+    names = set(map(_name, tools))
+    explains = core.config.recall.protocol == "attp" or names >= _RECALLING
+    if core.read_only and last is not None and last.tools_sha256 == sha256:
+        explains = last.explains  # of a journal that is older than this rule
     tokens = last.tools_tokens if last is not None and last.tools_sha256 == sha256 else count_tools(tools, core.counter)
     return WindowSettled(
         budget=budget,
@@ -233,15 +242,17 @@ def _settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]], sha25
         renderer=core.state.renderer,
         stubs=known.stubs if known is not None else [],
         excerpts=known.excerpts if known is not None else {},
-        reads=attp or any(map(_names_reader, tools)),
+        reads=attp or names >= _READING,
+        explains=explains,
         passages_seq=heard,
     )
 
 
-def _names_reader(tool: Mapping[str, Any]) -> bool:
-    """Return whether a tool's schema, of any format, is that of the tool which reads what a stub stands for."""
+def _name(tool: Mapping[str, Any]) -> object:
+    """Return the name in a tool's schema of any format."""
     function = tool.get("function")
-    return "read_page" in (tool.get("name"), function.get("name") if isinstance(function, Mapping) else None)
+    name = function.get("name") if isinstance(function, Mapping) else tool.get("name")
+    return name if isinstance(name, str) else None
 
 
 def _fit(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
@@ -258,12 +269,23 @@ def _fit(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
     new = set(settled.stubs).difference(wanted.stubs)
     if not new or not settled.contents or settled.scale is not None:  # such a window is asked for in another way again
         return layout, settled
-    return _shown_further(core, layout, settled, new)
+    return _shown_further(core, _with_room(core, layout, settled, new), settled, new)
+
+
+def _with_room(core: Core, layout: Layout, settled: WindowSettled, new: Collection[int]) -> Layout:
+    """Fold older pages for entries that are new and too large: what was just said comes before what was said long ago."""
+    hidden = sum(node.tokens - node.stub_tokens for _, _, node in open_entries(core.state) if node.seq in new)
+    plan = planner.plan_room(core.state, layout, settled.budget - math.ceil(hidden * layout.scale))
+    if plan.pages:
+        room = planner.conversation_budget(core.state, settled.budget)
+        folding.fold(core, plan, limit=int(planner.LEAST_CONTENTS_SHARE * room), evict=False)
+        layout = core.lay_out(core.state, settled)
+    return layout
 
 
 def _shown_further(core: Core, layout: Layout, settled: WindowSettled, new: Collection[int]) -> tuple[Layout, WindowSettled]:
-    """Let new stubs show more of their entries: half of what is left of the window, so that the next messages have room too."""
-    room = int((settled.budget - layout.tokens) / layout.scale / 2 / len(new))
+    """Let new stubs show more of their entries: nearly all that is left of the window, in equal parts."""
+    room = int(_EXCERPTS_SHARE * (settled.budget - layout.tokens) / layout.scale / len(new))
     excerpts = dict(settled.excerpts)
     for index, position, node in open_entries(core.state):
         if node.seq in new and (excerpt := _excerpt(core, f"{index}/{position}", node, room)) is not None:
@@ -275,20 +297,36 @@ def _shown_further(core: Core, layout: Layout, settled: WindowSettled, new: Coll
 
 def _excerpt(core: Core, at: str, node: MessageNode, room: int) -> list[int] | None:
     """Return how many characters of an entry a stub of so many tokens shows, and its tokens; ``None`` for hardly more."""
-    characters = 4 * room
-    while characters > 2 * STUB_CHARACTERS:
+    characters, best = 4 * room, None
+    for _ in range(_EXCERPT_TRIES):
+        if characters <= 2 * STUB_CHARACTERS:
+            break
         tokens = core.count_stub(at, node.message, node.tokens, characters=characters)
         if tokens <= room:
-            return [characters, tokens]
-        characters = min(characters * room // tokens, characters * 9 // 10)
-    return None
+            best = max(best or [0, 0], [characters, tokens])
+            if tokens >= _FULL_SHARE * room:
+                break
+        characters = int(characters * (_FULL_SHARE + 1) / 2 * room / tokens)
+    return best
 
 
 def _shortened(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
     """Let what stubs show beyond the least give way before any other step is taken."""
-    if wanted.excerpts and core.lay_out(core.state, wanted).tokens > wanted.budget:
-        wanted = attrs.evolve(wanted, excerpts={})
+    while wanted.excerpts and core.lay_out(core.state, wanted).tokens > wanted.budget:
+        wanted = attrs.evolve(wanted, excerpts=_halved(core, wanted.excerpts))
     return _climb(core, wanted)
+
+
+def _halved(core: Core, excerpts: Mapping[str, list[int]]) -> dict[str, list[int]]:
+    """Return what stubs show after the next of few steps in which they get shorter: half of it each, then the least."""
+    halved = dict[str, list[int]]()
+    for page in core.state.active.pages():
+        for position, node in enumerate(page.nodes(), start=1):
+            characters = excerpts.get(str(node.seq), (0, 0))[0] // 2
+            if characters > 2 * STUB_CHARACTERS:
+                tokens = core.count_stub(f"{page.index}/{position}", node.message, node.tokens, characters=characters)
+                halved[str(node.seq)] = [characters, tokens]
+    return halved
 
 
 def _climb(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:

@@ -251,6 +251,15 @@ class State:
         yield from self.last_fold.summaries.values() if self.last_fold is not None else ()
 
     @property
+    def explained_tokens(self) -> int:
+        """What the instructions take of a window, once there is a contents page; 0 where they are not shown."""
+        return self.instruction_tokens if self.explains(self.settled) else 0
+
+    def explains(self, settled: WindowSettled | None) -> bool:
+        """Return whether a window has the instructions: where the tools are offered that they name, or all is said in ATTP."""
+        return self.config.recall.protocol == "attp" if settled is None else settled.explains
+
+    @property
     def mount_tokens(self) -> int:
         """What is shown of mounted sessions takes so much. O(mounts)."""
         return sum(mount.tokens for mount in self.mounts.values())
@@ -262,10 +271,13 @@ class State:
         self.carried = (*earlier, (calls, tokens))
 
     def carried_tokens(self) -> int:
-        """Return the most that one of the last three windows carried in tools and extra texts. O(1)."""
+        """Return the most that the window of one of the last three calls carried in tools and extra texts. O(1).
+
+        That of a call without an answer yet does not count, so that the same window is found when it is asked for again.
+        """
         if len(self.carried) < 2:  # noqa: PLR2004 (one setting for all windows, or none: as usual)
-            return self.carried[0][1] if self.carried else 0
-        return max([tokens for _, tokens in self._recently_carried()])
+            return self.carried[0][1] if self.carried and self.carried[0][0] < self.spent.calls else 0
+        return max([tokens for begin, tokens in self._recently_carried() if begin < self.spent.calls], default=0)
 
     def _recently_carried(self) -> list[tuple[int, int]]:
         """Return what the windows of the last two calls carried, and those asked for since. O(1)."""

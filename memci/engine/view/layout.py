@@ -156,7 +156,7 @@ class View:
         shown, has_room = state.archive.message_list.head, settled is None or settled.contents
         listed, continues = state.config.contents.listed, state.working.continues
         if shown is not None and has_room:
-            if state.instructions:
+            if state.instructions and state.explains(settled):
                 message = state.wire.facts({"role": "system", "content": state.instructions})
                 self._put("system", message, state.instruction_tokens)
             if listed:
@@ -283,12 +283,12 @@ def lay_out_least(state: State, settled: WindowSettled | None) -> Layout:
     return View(state, settled, least=True).layout(settled)
 
 
-def _asked(state: State, settled: WindowSettled | None) -> tuple[bool, list[Mount], bool, list[int], dict[str, list[int]]]:
+def _asked(state: State, settled: WindowSettled | None) -> tuple[object, ...]:
     """Return what decides which messages a window shows, and how."""
     mounts = _shown_mounts(state, settled) if state.mounts else []
     if settled is None:
-        return True, mounts, False, [], {}
-    return settled.contents, mounts, settled.reads, settled.stubs, settled.excerpts
+        return True, mounts, False, None, [], {}
+    return settled.contents, mounts, settled.reads, settled.explains, settled.stubs, settled.excerpts
 
 
 def _shown_mounts(state: State, settled: WindowSettled | None) -> list[Mount]:

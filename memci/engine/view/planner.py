@@ -226,6 +226,22 @@ def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> Fo
     return attrs.evolve(_planned(layout, order, reason="budget"), contents_tokens=contents)
 
 
+def plan_room(state: State, layout: Layout, goal: int) -> FoldPlan:
+    """Return the pages that fold for a new entry which is larger than what they leave: the oldest, down to a size of the window.
+
+    Kept pages stay.
+    """
+    folded, left = list[str](), layout.tokens
+    passed_by = held(state, state.config) if state.kept else ()
+    for page in state.active.pages():
+        if left <= goal or page is state.active.open_page:
+            break
+        if page.index not in passed_by:
+            folded.append(page.index)
+            left -= layout.page(page.index)
+    return _planned(layout, folded, reason="budget")
+
+
 def plan_kept(state: State, config: Config, layout: Layout, budget: int) -> FoldPlan:
     """Return which kept pages fold where a window has no room when all else gave way: the oldest, as many as it takes."""
     folded, left = list[str](), layout.tokens
@@ -341,7 +357,7 @@ def contents_limit(state: State, config: Config, budget: int) -> int:
     limit = config.contents.max_tokens
     if not isinstance(limit, str):
         return limit
-    system = state.system.tokens + state.hidden_tokens + state.headlines_tokens + state.instruction_tokens
+    system = state.system.tokens + state.hidden_tokens + state.headlines_tokens + state.explained_tokens
     system += state.mount_tokens if state.mounts else 0
     conversation = conversation_budget(state, budget)
     room = max(conversation - math.ceil(system * state.scale), 0)
@@ -370,7 +386,7 @@ def cut_tokens(state: State, config: Config) -> int:
 
 def _raw_tokens(state: State) -> float:
     """Return the size of the conversation with no entry as a stub, without placeholders of missing results. O(attached)."""
-    tokens = state.system.tokens + state.hidden_tokens + state.headlines_tokens + state.instruction_tokens + state.active.tokens
+    tokens = state.system.tokens + state.hidden_tokens + state.headlines_tokens + state.explained_tokens + state.active.tokens
     listed = state.config.contents.listed
     tokens += state.archive.tokens if listed else 0
     tokens += state.working.message_tokens if listed or state.config.summary.continuation else 0

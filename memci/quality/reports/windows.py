@@ -62,6 +62,8 @@ FIGURES = (  # in the order of the tables
     Figure("named", "named %", lambda row: _mean(row.evidence.named, row.evidence.pages)),
     Figure("line_recall_5", "line R@5 %", lambda row: _mean(row.evidence.chosen, row.evidence.folded)),
     Figure("listed", "listed %", lambda row: _mean(row.evidence.listed, row.evidence.left)),
+    Figure("falsified", "falsified", lambda row: row.evidence.falsified if row.evidence.listed else None),
+    Figure("inverted", "inverted", lambda row: row.evidence.inverted if row.evidence.listed else None),
     *(
         Figure(f"{kind}_needs", f"{plural} %", partial(_met, kind))
         for kind, plural in zip(KINDS, ("files", "identifiers", "hashes"), strict=True)

@@ -55,7 +55,7 @@ def test_it_tells_what_the_pages_said_that_left_the_window() -> None:
         "- files (usr-3 to usr-5): src/part_3.py, src/part_2.py, src/part_1.py",
     ] == block(session).split("\n")
     window = session.window()
-    contents, working = window.messages[2:4]
+    contents, working = window.messages[1:3]
     assert str(contents["content"]).startswith("[usr-0]")
     assert count_message(working, get_counter("o200k_base")) == window.breakdown["working"]
     assert sum(window.breakdown.values()) == window.tokens

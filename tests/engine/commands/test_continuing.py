@@ -366,7 +366,7 @@ def test_an_erased_page_takes_it_out(tmp_path: Path, page: str) -> None:
         assert f"question{number} " not in session.render(at=seq).to_json().decode()
         assert () == session.verify().problems
         asked = len(summarizer.asked)
-        talked(engine, session, 8, first=30)
+        talked(engine, session, 12, first=30)
         assert "" == summarizer.asked[asked][0]
         assert "- Goal" in block(session)
         assert f"question{number} " not in block(session)

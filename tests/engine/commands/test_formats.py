@@ -104,7 +104,8 @@ def test_the_system_prompt_of_anthropic_is_a_parameter() -> None:
     session.append({"role": "assistant", "content": "done"})
     session.append(USER)
     session.fold([1])
-    assert 3 == len(session.window().system or ())
+    assert 2 == len(session.window().system or ())
+    assert 3 == len(session.window(tools=session.toolbox.anthropic()).system or ())
 
 
 @pytest.mark.parametrize("name", ["openai", "responses"])
@@ -435,7 +436,7 @@ def test_breakpoints_stand_at_the_ends_of_segments() -> None:
     session.fold("usr-1")
     session.recall("usr-1")
     session.extend([USER, use("a"), results("a")])
-    window = session.window()
+    window = session.window(tools=session.toolbox.anthropic())
     assert ["Earlier ", "[usr-0] ", "answer3", "found"] == marked(window)
     assert_valid(window, "anthropic")
     assert window.to_json() == session.render(session.seq).to_json()

@@ -276,11 +276,11 @@ def test_the_last_command_is_not_that_of_a_kept_page() -> None:
             session.keep(1)
     talk(session, 3, first=6)
     assert ["usr-1", "usr-8"] == in_view(session)
-    told = str(session.window().messages[2])
+    told = str(session.window().messages[1])
     assert "make part5" in told
     session.unkeep(1)
     session.fold("all")
-    told = str(session.window().messages[2])
+    told = str(session.window().messages[1])
     assert "make part5" in told
     assert "make part1" not in told
 

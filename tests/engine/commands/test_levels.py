@@ -67,7 +67,7 @@ def test_a_page_shows_less_the_further_away_it_is() -> None:
         "active": [18, 19],
         "open": [20],
     } == where(session)
-    assert "[usr-9..12] 4 pages" in session.window().messages[1]["content"]
+    assert "[usr-9..12] 4 pages" in session.window().messages[0]["content"]
     assert () == session.verify().problems
 
 

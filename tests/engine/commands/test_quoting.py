@@ -131,7 +131,7 @@ def named_twice() -> Session:
 def test_a_short_answer_stands_under_its_own_entry() -> None:
     """An answer whose words are a part of the question's stands under the entry that has it as a line."""
     session = open_session(recall={"passages_tokens": 500})
-    session.extend([user("Is there Nothing left of the lighthouse ferry?"), assistant("No")])
+    session.extend([user("Is the Nordic lighthouse ferry gone?"), assistant("No")])
     talk(session, 6, first=2)
     session.fold([f"usr-{number}" for number in range(1, 6)])
     session.append(user("lighthouse ferry?"))

@@ -93,7 +93,7 @@ def test_each_result_of_a_message_has_a_stub_of_its_own(wire_format: str) -> Non
     for place, word in enumerate(("apple", "pear")):
         text = shown(window, f"c1x{place}")
         assert text.startswith("[usr-1/3: shortened from ")
-        assert f" tokens in 3 results] {word} 0 was read {word} 1 was read " in text
+        assert f" tokens in 3 results] {word} 0 was read\n{word} 1 was read\n" in text
         assert text.endswith(f"{word} 399 was read")
         assert ("pear" in text) == (word == "pear")
     assert "all is well" == shown(window, "c1x2")

@@ -3,6 +3,7 @@
 import base64
 import json
 import struct
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -193,12 +194,12 @@ def test_what_was_erased_is_no_stub() -> None:
 
 @pytest.mark.parametrize("text", ["a line of the report\n", "报告的一行。\n", "🧾 x\n"], ids=["latin", "chinese", "emoji"])
 def test_a_stub_shows_as_much_as_there_is_room_for(text: str) -> None:
-    """What is larger than the window shows its beginning and its end, as they are, in half of the room that is left."""
+    """What is larger than the window shows its beginning and its end, as they are, in all the room that is left."""
     session = open_session(active={"page_tokens": 10_000})
     session.extend([user("read it"), calling("x"), result("x", text * 4_000)])
     window = session.window(4_000)
     shown = window.messages[-1]["content"]
-    assert 1_300 < window.tokens < 2_300
+    assert 3_600 < window.tokens <= 4_000
     assert text * 20 in shown
     assert shown.endswith(text * 10)
     assert window.to_json() == session.window(4_000).to_json()
@@ -206,17 +207,19 @@ def test_a_stub_shows_as_much_as_there_is_room_for(text: str) -> None:
 
 
 def test_what_a_stub_shows_gives_way_first() -> None:
-    """Where the next messages need the room, a stub shrinks to the least before any page folds, and stays so."""
+    """Where the next messages need the room, a stub shrinks by half, and by half again, and stays so between such steps."""
     session = open_session(active={"page_tokens": 10_000})
-    talk(session, 10)
     session.extend([user("read it"), calling("x"), result("x", "row " * 9_000)])
-    first = session.window(4_000)
-    session.append(assistant("word " * 2_000))
-    window = session.window(4_000)
-    assert 1_000 < len(first.messages[-1]["content"])
-    assert len(window.messages[-2]["content"]) < 600
-    assert window.breakdown["active"] == first.breakdown["active"] > 0
-    assert first.messages[:-1] == window.messages[: len(first.messages) - 1]
+    shown = []
+    for number in range(12):
+        window = session.window(4_000)
+        shown.append(len(window.messages[2]["content"]))
+        session.append(assistant(f"{number} " + "word " * 250))
+    sizes = list(dict.fromkeys(shown))
+    assert sizes == sorted(sizes, reverse=True)
+    assert 14_000 < sizes[0] < 16_000
+    assert all(0.4 < small / large < 0.6 for large, small in pairwise(sizes))
+    assert 3 <= len(sizes) < len(shown)
 
 
 def test_a_stub_stays_one() -> None:
@@ -227,7 +230,8 @@ def test_a_stub_stays_one() -> None:
     assert "[usr-1/3: " in first.messages[2]["content"]
     session.extend([user("more"), calling("y"), result("y", "line " * 300)])
     window = session.window(1_000)
-    assert first.messages == window.messages[: len(first.messages)]
+    assert first.messages[:2] == window.messages[:2]
+    assert "[usr-1/3: " in window.messages[2]["content"]
     assert "line " * 300 == window.messages[-1]["content"]
 
 
@@ -252,16 +256,28 @@ def test_many_results_at_once_block_nobody(words: int) -> None:
     assert session.window().tokens <= 4_000
 
 
-def test_a_document_that_has_to_be_a_stub_drives_nothing_out() -> None:
-    """What is larger than any window is a stub at once: the conversation before it stays where it fits beside that."""
+@pytest.mark.parametrize("turns", [0, 10, 60, 150])
+def test_a_document_comes_before_what_was_said_long_ago(turns: int) -> None:
+    """What was just said gets the room that the system part and the shortest contents page leave, however long the history is."""
     session = open_session(budget={"window": 3_000, "reserve": 0})
-    talk(session, 10, words=20)
-    before = session.window().messages
+    talk(session, turns, words=20)
     session.append(user("Read this: " + "word " * 11_000))
-    assert before == session.window().messages[:-1]
+    window = session.window()
+    most = 3_000 - window.breakdown["contents"] - window.breakdown["working"]
+    assert 0.9 * most < window.breakdown["open"]
+    assert 2_250 < window.breakdown["open"]
     session.append(assistant("I have."))
     session.append(user("And?"))
-    assert before == session.window().messages[: len(before)]
+    assert 0.4 * window.breakdown["open"] < session.window().breakdown["active"]
+
+
+def test_there_is_no_cliff() -> None:
+    """A message that is a little too large is shown to nearly the budget, as one is that just fits."""
+    for words in (2_900, 2_980, 3_000, 3_100):
+        session = open_session(budget={"window": 3_000, "reserve": 0})
+        talk(session, 20, words=20)
+        session.append(user("word " * words))
+        assert 2_250 < session.window().breakdown["open"]
 
 
 def test_a_stub_that_turns_out_to_be_needless_is_none() -> None:

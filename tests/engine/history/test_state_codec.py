@@ -187,6 +187,7 @@ def full_state() -> State:
             extra={"date": "Monday"},
             extra_tokens=12,
             mounts=False,
+            explains=False,
             budget=900,
             format="responses",
             tools_sha256="cd" * 32,

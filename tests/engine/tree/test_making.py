@@ -307,7 +307,7 @@ def test_a_late_result_joins_a_page_in_a_directory() -> None:
     session.extend([user("look"), calling("a")])
     talk(session, 3, first=2)
     directory = invoices(session, 1)
-    assert session.window(160).tokens <= 160
+    assert session.window(120).tokens <= 120
     assert PageState.HIDDEN is session.facts(1).state
     session.append(result("a", "found it"))
     session.fold("all")

@@ -534,7 +534,7 @@ def test_a_late_result_comes_into_an_opened_page() -> None:
     session = open_session(active={"min_pages": 1})
     session.extend([user("look"), calling("a"), user("meanwhile?"), turn(1)[1]])
     talk(session, 3, first=2)
-    session.window(budget=250)
+    session.window(budget=190)
     session.window()
     assert "hidden" == states(session)["usr-1"]
     session.expand_details(1)

@@ -1,0 +1,145 @@
+"""Tests that no line says what its page did not: what would be wrong if a part were missing is shown whole or not at all."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memci.archive.summarizers import whole as whole_texts
+from memci.archive.summarizers.extractive import ExtractiveSummarizer
+from memci.archive.summarizers.literals import LiteralKind
+from memci.archive.summarizers.whole import stretches
+from memci.messages.formats.openai import facts
+from memci.quality.truth import cut_numbers, inverted
+
+RULES = (
+    "Do not deploy the billing service to production",
+    "Never email the client about the outage in Lisbon",
+    "Deploy on Friday unless the staging database fails",
+    "Only use the metric units of the report",
+    "Bitte keine Rechnungen an den Buchhalter schicken",
+    "Ruf den Kunden nie vor dem Frühstück an",
+    "N'envoyez jamais la facture au comptable",
+    "No llames nunca al cliente durante la cena",
+    "Non spedire mai la fattura senza firma",
+    "Никогда не отправляйте счета бухгалтеру",
+    "Без подписи договор действует только неделю",
+    "Μην στέλνετε ποτέ τιμολόγια στον λογιστή",
+    "لا ترسل الفاتورة إلى المحاسب أبدا",
+    "אל תשלחו את החשבונית לרואה החשבון",
+    "बिना हस्ताक्षर के बिल मत भेजो",
+    "请不要把发票寄给会计",
+    "请求書を会計に送ってはいけません",
+    "송장을 회계사에게 보내지 않습니다",
+    "ห้ามส่งใบแจ้งหนี้ให้นักบัญชี",
+)
+PLAIN = (
+    "The harbour museum opens at noon",
+    "My sister paints lighthouses in Gothenburg",
+    "Die Ausstellung zeigt alte Landkarten aus Lübeck",
+    "Пекарня на углу продаёт ржаной хлеб",
+    "Το καράβι φεύγει από τον Πειραιά",
+    "المكتبة تفتح أبوابها صباحا",
+    "הספרייה נפתחת בשעות הבוקר",
+    "पुस्तकालय सुबह खुलता है",
+    "图书馆早上开门，周末也营业",
+    "図書館は朝に開きます",
+    "도서관은 아침에 문을 엽니다",
+    "ห้องสมุดเปิดตอนเช้า",
+)
+NUMBERS = (
+    "Please ring me at +31 6 5513 0862 from now on",
+    "I paid 1 250 000 EUR for the house by the lake",
+    "His number is 06 12 34 12 78 at work",
+    "The dose is 2.5 mg twice a day for 14 days",
+    "The flight on 5 June 2026 leaves at 10:45 from gate B12",
+    "Version 3.11.2-rc1 needs 8 GB of memory",
+    "It was −12 °C and took 4m 13s",
+    "房租是每月3500元，电话010-66552134",
+)
+SENTENCES = st.lists(st.sampled_from([*RULES, *PLAIN, *NUMBERS]), min_size=1, max_size=9, unique=True)
+MARKS = st.sampled_from([". ", "! ", "\n", "。", "; "])
+
+
+def lines_of(asked: str, answered: str, max_tokens: int) -> Iterator[str]:
+    """Yield all that is shown of a page: its row, and the texts of its entry."""
+    messages = [facts({"role": "user", "content": asked}), facts({"role": "assistant", "content": answered})]
+    summary = ExtractiveSummarizer().summarize(messages, max_tokens=max_tokens)
+    yield "".join(lead + text for text, _, lead in summary.words)
+    yield from (summary.title, summary.summary, summary.outcome, *summary.lines)
+
+
+def faults_of(asked: str, answered: str, max_tokens: int) -> list[str]:
+    said = f"{asked}\n{answered}"
+    return [
+        fault for line in lines_of(asked, answered, max_tokens) for fault in (*cut_numbers(said, line), *inverted(said, line))
+    ]
+
+
+@given(SENTENCES, SENTENCES, MARKS, st.integers(12, 120))
+def test_no_line_says_what_the_page_did_not(asked: list[str], answered: list[str], mark: str, max_tokens: int) -> None:
+    """In any script, no number is cut and no clause loses its negation, in rows, titles and lines."""
+    assert [] == faults_of(mark.join(asked), mark.join(answered), max_tokens)
+
+
+def test_the_yardstick_sees_what_it_is_to_see(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where only literal values are kept whole, as they once were, both kinds of fault are found."""
+    for finder in ("_numbers", "_names", "_clauses"):
+        monkeypatch.setattr(whole_texts, finder, lambda _: [])
+    chance = random.Random(1)  # noqa: S311 (chance, not secrets)
+    found = [faults_of(". ".join(chance.sample([*RULES, *NUMBERS], 6)), "Noted.", 40) for _ in range(40)]
+    assert 20 < sum(map(bool, found))
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("Use +31 6 5513 0862, please.", ["+31 6 5513 0862"]),
+        ("I paid 1 250 000 EUR for 12 chairs.", ["1 250 000 EUR", "12 chairs"]),
+        ("Call (020) 7946 0018 or 06 12 34 12 78.", ["(020) 7946 0018", "06 12 34 12 78"]),
+        ("It was -12.5 °C at .5 bar, and took 4m 13s.", ["-12.5 °C", ".5 bar", "4m 13s"]),
+        ("Hey Lucas Brown, is New York far?", ["Lucas Brown", "New York"]),
+        ("Do not deploy. Ship it.", ["Do not deploy"]),
+        ("I prefer metric units, not imperial ones.", ["I prefer metric units, not imperial ones"]),
+        (
+            "It cleans up all sessions without a\n  checkpoint of their own\nand ends.",
+            ["It cleans up all sessions without a\n  checkpoint of their own"],
+        ),
+        ("价格不错，有没有早餐？", []),
+        ("请不要打电话。谢谢", ["请不要打电话"]),
+    ],
+)
+def test_what_is_shown_whole(text: str, whole: list[str]) -> None:
+    """Numbers with all groups and what they count, names of several words, and clauses with what limits them."""
+    assert whole == [text[start:end] for start, end, _ in stretches(text)]
+
+
+def test_a_condition_goes_with_what_it_is_for() -> None:
+    """In a long sentence the parts between commas stand for themselves, but for a condition, a short part and a list."""
+    talk = "The committee met in the old harbour museum and talked about the colours of the new ferry for three hours"
+    said = {
+        f"{talk}, and if it rains, we stay at home": ["and if it rains, we stay at home"],
+        f"{talk}, do not, under any circumstances, pay": ["do not, under any circumstances, pay"],
+        f"{talk}, buy no milk, eggs, or nuts": ["buy no milk, eggs, or nuts"],
+        f"{talk}, she said": [],
+    }
+    for text, whole in said.items():
+        found = [text[start:end] for start, end, kind in stretches(text) if kind is LiteralKind.CLAUSE]
+        assert whole == found
+
+
+def test_what_is_too_long_is_not_shown() -> None:
+    """A clause of more than a row has room for is left out, as a part of it would be wrong."""
+    text = "never " + "turn the old brass valve of the boiler in the cellar " * 6
+    assert [LiteralKind.BLOB] == [kind for _, _, kind in stretches(text)]
+    assert all("valve" not in line for line in lines_of(text, "Noted, the boiler is in order.", 60))
+
+
+def test_the_user_speaks_again() -> None:
+    """In the row of a page in which the user speaks twice, it says who says what."""
+    said = [("user", "Where is the harbour museum?"), ("assistant", "In Gothenburg."), ("user", "And the lighthouse?")]
+    messages = [facts({"role": role, "content": content}) for role, content in said]
+    words = ExtractiveSummarizer().summarize(messages, max_tokens=60).words
+    assert "harbour museum? → Gothenburg | user: lighthouse?" == "".join(lead + text for text, _, lead in words).lstrip(", ")
