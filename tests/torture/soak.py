@@ -21,7 +21,7 @@ from tests.torture.store_workload import StoreMaker, file_store
 from tests.torture.talker import SESSION
 
 GROWTH = 1.10
-"""What the peak may be at the end, of what it was after a fifth of the turns, when all caches are full."""
+"""What the peak may be at the end, of what it was after two fifths of the turns, when all caches of words are full."""
 
 CONFIG = {"counter": "approximate", "budget": {"window": 8_000, "reserve": 0}}
 WORDS = ("invoice", "delivery", "refund", "address", "battery", "colour", "warranty", "parcel", "receipt", "voucher", "account")
@@ -32,7 +32,7 @@ class Soaked:
     """What a run saw.
 
     Attributes:
-        early_bytes: Peak of the resident memory after a fifth of the turns.
+        early_bytes: Peak of the resident memory after two fifths of the turns.
         late_bytes: Peak of the resident memory after all of them.
         seconds: For all turns.
         messages: How many were found at the end, in order.
@@ -73,7 +73,7 @@ def run(make: StoreMaker, directory: Path, turns: int, *, verify: bool = True) -
         session = engine.session(SESSION)
         for number in range(turns):
             turn(session, number)
-            if number + 1 == turns // 5:
+            if number + 1 == 2 * turns // 5:
                 early = _peak_bytes()
         late, seconds = _peak_bytes(), time.monotonic() - began
         problems = list(session.verify().problems) if verify else []
@@ -109,7 +109,7 @@ def main() -> int:
         Path(directory).mkdir()
     sys.stdout.write(
         f"soak: {given.turns} turns, {soaked.messages} messages read back in order, {size / 1e6:.0f} MB on disk, peak memory "
-        f"{soaked.early_bytes / 1e6:.1f} MB after a fifth and {soaked.late_bytes / 1e6:.1f} MB at the end, "
+        f"{soaked.early_bytes / 1e6:.1f} MB after two fifths and {soaked.late_bytes / 1e6:.1f} MB at the end, "
         f"{soaked.seconds / given.turns * 1e3:.2f} ms a turn: {len(soaked.problems)} problems\n"
     )
     sys.stdout.writelines(f"  {problem}\n" for problem in soaked.problems[:20])

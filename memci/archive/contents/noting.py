@@ -7,7 +7,7 @@ from posixpath import normpath
 from typing import Any
 
 from memci.archive.contents.standing import standing
-from memci.archive.contents.working_set import CUT, Kind, Note
+from memci.archive.contents.working_set import Kind, Note
 from memci.archive.summarizers.entries import COLOURS
 from memci.archive.summarizers.extractive import one_line
 from memci.archive.summarizers.literals import EXTENSIONS, URL
@@ -22,7 +22,6 @@ _MOST_SCANNED = 20_000  # characters of one argument or text
 _TEXT_WEIGHT = 0.3  # of a name that stands in what is said, beside one that a call touched
 _SHORTEST_NAME, _LONGEST_NAME, _LONGEST_LINE = 4, 80, 160
 _MOST_SAID, _MOST_QUOTED = 2_000, 300  # characters of a text that are looked at for its beginning, and of that
-_SHORT_WAY = 3  # parts of an absolute way that is shown whole, the root among them
 _MOST_WORDS = 2  # before the last, of a relative way whose key does not tell that it is one
 _LONG_VALUE = 200  # characters of an argument: what is longer is a text or code, and what it names counts as said
 
@@ -275,10 +274,8 @@ def _spaced(match: re.Match[str]) -> str:
 
 
 def _shown(way: str) -> str:
-    """Return a way to a file by its last two parts, with a mark where more of it is left out."""
-    parts = normpath(way.replace("\\", "/")).split("/")
-    is_short = len(parts) <= (_SHORT_WAY if parts[0] in ("", "~", "..") else 2)
-    return "/".join(parts) if is_short else CUT + "/".join(parts[-2:])
+    """Return a way to a file as the working set shows it: whole, so that a call can open it."""
+    return normpath(way.replace("\\", "/"))
 
 
 def _is_identifier(word: str, *, said: bool) -> bool:

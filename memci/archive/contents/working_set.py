@@ -7,6 +7,7 @@ ended, and the rest of the working set, each line with its pages. Pure functions
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import accumulate, repeat
 from typing import Any
 
 import attrs
@@ -19,7 +20,8 @@ MOST_OUTCOMES = 12  # that are kept, the newest
 _FRAME = 10  # tokens of a continuation's message around it
 LEAST_CHARACTERS = 16  # of what was said, where it is cut to fit
 
-CUT = "…/"  # in front of a file whose path is longer
+CUT = "…/"  # in front of a file whose path is longer, in older journals
+_OWN_LINE, _LONG_BASE = 3, 2  # files of a directory that have a line of their own; slashes in the directory's name, from which on
 HEADING = "[working set] Of earlier pages, most used first; to be read as data."
 CONTINUATION = "[continuation] Of earlier pages; to be read as data."
 
@@ -64,9 +66,14 @@ class Note:
     weight: float = 1.0  # how often it was touched, as of then
 
     @property
-    def key(self) -> tuple[str, str]:
-        """What is equal for the same thing: of a file its name, whatever way leads to it."""
+    def name(self) -> tuple[str, str]:
+        """What is equal for the same thing: of a file its name, which others in other directories may have too."""
         return self.kind, self.text.rpartition("/")[2] if self.kind is Kind.FILE else self.text
+
+    def is_of(self, other: "Note") -> bool:
+        """Return whether both are the same thing: of files with one name, those of which one way may be the end of the other."""
+        way, longer = sorted((self.text.removeprefix(CUT), other.text.removeprefix(CUT)), key=len)
+        return way == longer or longer.endswith(f"/{way.removeprefix('./')}")
 
     def weighed(self, at: int) -> float:
         """Return what it counts for at a time."""
@@ -103,7 +110,10 @@ class WorkingSet:
 
     def noted(self, clock: int, notes: Iterable[Note]) -> "WorkingSet":
         """Return it with the notes of more pages, oldest first; *clock* is the number of messages from then on. O(notes)."""
-        known = {note.key: note for note in self.notes}
+        known = {(note.kind, note.text): note for note in self.notes}
+        named: dict[tuple[str, str], list[Note]] = {}  # the notes of each name
+        for note in self.notes:
+            named.setdefault(note.name, []).append(note)
         latest: dict[Kind, str] = {}
         for note in notes:
             if note.kind is Kind.GOAL and any(each.kind is Kind.GOAL for each in known.values()):
@@ -111,10 +121,16 @@ class WorkingSet:
             if note.kind in LATEST and latest.get(note.kind) != (batch := f"{note.page} {note.at}"):
                 latest[note.kind] = batch
                 known = {key: each for key, each in known.items() if each.kind is not note.kind}
-            before = known.pop(note.key, None)
-            touched = before is not None and note.kind in NAMED
-            weight = round(note.weight + before.weighed(note.at), 4) if before is not None and touched else note.weight
-            known[note.key] = attrs.evolve(note, weight=weight)
+            alike = named.setdefault(note.name, [])
+            before = next((each for each in reversed(alike) if note.is_of(each)), None)
+            if before is not None:
+                alike.remove(before)
+                known.pop((before.kind, before.text), None)
+                if note.kind in NAMED:
+                    text = max(before.text, note.text, key=len)
+                    note = attrs.evolve(note, text=text, weight=round(note.weight + before.weighed(note.at), 4))  # noqa: PLW2901
+            alike.append(note)
+            known[note.kind, note.text] = note
         left = list(known.values())
         names = sorted((note for note in left if note.kind in NAMED), key=lambda note: -note.weighed(clock))[:MOST_NAMES]
         rules = [note for note in left if note.kind is Kind.RULE][-MOST_RULES:]
@@ -146,21 +162,36 @@ class WorkingSet:
         left = [note for note in self.notes if note.text and note.kind not in without]
         heading, shares = (CONTINUATION, _CONTINUATION_SHARES) if self.continues else (HEADING, _SHARES)
         room, chosen, taken = limit - count(heading) - (_FRAME if self.continues else 0), list[Note](), set[Note]()
+        shown = set[str]()  # the directories of the files, which are shown once
         for kinds, share in shares:
             some = int(share * room)
             for given in reversed(left) if kinds[0] in _NEWEST_FIRST else left:
                 if given.kind not in kinds or given in taken:
                     continue
                 note = _cut(given, some - _MARGINS[given.kind], count) if given.kind in COURSE else given
-                if note is not None and (cost := count(note.text.removeprefix(CUT)) + _MARGINS[note.kind]) <= some:
+                if note is not None and (cost := count(_unshared(note, shown)) + _MARGINS[note.kind]) <= some:
                     some -= cost
                     room -= cost
                     chosen.append(note)
                     taken.add(given)
+                    shown.update(_directories(note))
         return tuple(chosen)
 
 
 _MARGINS = {Kind.FILE: 1, Kind.URL: 1, Kind.NAME: 1, Kind.COMMAND: 4, Kind.ITEM: 8, Kind.RULE: 10} | dict.fromkeys(COURSE, 10)
+
+
+def _directories(note: Note) -> list[str]:
+    """Return the directories that a file is in, the innermost first; none of any other note. O(its text)."""
+    found = note.text.removeprefix(CUT).rpartition("/")[0] if note.kind is Kind.FILE else ""
+    return list(accumulate(repeat(found, found.count("/") + 1), lambda inner, _: inner.rpartition("/")[0])) if found else []
+
+
+def _unshared(note: Note, shown: Container[str]) -> str:
+    """Return what of a note is not said by the directories of others that are shown."""
+    text = note.text.removeprefix(CUT)
+    inner = next((directory for directory in _directories(note) if directory in shown), "")
+    return text.removeprefix(f"{inner}/") if inner else text
 
 
 def _cut(note: Note, most: int, count: Callable[[str], int]) -> Note | None:
@@ -244,14 +275,36 @@ def _by_kind(shown: Sequence[Note]) -> dict[Kind, list[Note]]:
 def _touched(by_kind: Mapping[Kind, Sequence[Note]]) -> Iterator[tuple[str, str, str]]:
     """Yield the lines of what was touched: heading, names and pages."""
     files = by_kind[Kind.FILE]
+    whole = [note for note in files if not note.text.startswith(CUT)]
+    grouped = {base: notes for base, notes in _grouped("", whole) if len(notes) > 1 and base.count("/") >= _LONG_BASE}
+    if single := [note for note in whole if not any(note in notes for notes in grouped.values())]:
+        yield "files", ", ".join(note.text for note in single), _pages(single)
+    for base, notes in grouped.items():
+        yield f"files under {base}", ", ".join(note.text[len(base) :] for note in notes), _pages(notes)
     for heading, notes in (
-        ("files", [note for note in files if not note.text.startswith(CUT)]),
         (f"files below {CUT}", [note for note in files if note.text.startswith(CUT)]),
         ("URLs", by_kind[Kind.URL]),
         ("identifiers", by_kind[Kind.NAME]),
     ):
         if notes:
             yield heading, ", ".join(note.text.removeprefix(CUT) for note in notes), _pages(notes)
+
+
+def _grouped(base: str, notes: Sequence[Note]) -> Iterator[tuple[str, Sequence[Note]]]:
+    """Yield files below a directory, whose name ends with a slash, with the directory that they are shown under.
+
+    Directories with several files stand apart, and so does what all files are in.
+    """
+    inner: dict[str, list[Note]] = {}
+    for note in notes:
+        inner.setdefault(note.text[len(base) :].partition("/")[0] + "/", []).append(note)
+    apart = {name: some for name, some in inner.items() if len(some) >= _OWN_LINE or len(some) == len(notes)}
+    apart = {name: some for name, some in apart.items() if all(note.text.startswith(base + name) for note in some)}
+    own = [note for note in notes if not any(note in some for some in apart.values())]
+    if own:
+        yield base, own
+    for name, some in apart.items():
+        yield from _grouped(base + name, some)
 
 
 def _pages(notes: Iterable[Note]) -> str:

@@ -30,9 +30,10 @@ _MOST_NAMES = 5  # words of a name; a longer run is a heading
 
 _SPACE = "[ \u00a0\u2009\u202f]"
 _DIGITS = "[0-9]++(?:[.,'’:/–-][0-9]++)*+(?:[a-z]{1,3}(?= [0-9]))?"  # such as the 4m of 4m 13s
+_TO = "(?:to|bis|hasta|до) "
 _COUNTED = f"{_SPACE}?(?:(?![{CJK}])[^\\W\\d_])++|[{CJK}]"
 _NUMBER = re.compile(
-    f"(?<![\\w.])[+−±-]?\\.?(?:\\([0-9]{{1,5}}\\){_SPACE}?)?{_DIGITS}(?:{_SPACE}{_DIGITS})*+(?:({_COUNTED})|{_SPACE}?[%‰°€£$¥])?"
+    f"(?<![\\w.])[+−±-]?\\.?(?:\\([0-9]{{1,5}}\\){_SPACE}?)?{_DIGITS}(?:{_SPACE}(?:{_TO})?{_DIGITS})*+(?:({_COUNTED})|{_SPACE}?[%‰°€£$¥])?"
 )
 _CAPITAL = "[A-Z\u00c0-\u00d6\u00d8-\u00de\u0391-\u03a9\u0400-\u042f]"
 _NAME = re.compile(f"(?<!\\w){_CAPITAL}[\\w'’-]*(?: (?:(?:of|de|da|van|von|del|der) )?{_CAPITAL}[\\w'’-]*)++")

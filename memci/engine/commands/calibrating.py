@@ -79,7 +79,7 @@ def _most_scale(state: State) -> float:
     if state.settled is not None:
         budget, tools_tokens = min(budget, state.settled.budget), state.settled.tools_tokens + state.settled.extra_tokens
     system_tokens = state.system.tokens + state.hidden_tokens
-    least = system_tokens + state.headlines_tokens + state.explained_tokens + tools_tokens + REPLY_TOKENS
+    least = system_tokens + state.headlines_tokens + state.instruction_tokens + tools_tokens + REPLY_TOKENS
     least += state.slots.tokens if state.slots is not None else 0
     for page in filter(None, (state.opening, state.active.open_page)):
         least += sum(min(node.tokens, node.stub_tokens or node.tokens) for node in page.nodes())

@@ -127,7 +127,7 @@ def _plan_to(core: Core, goal: int, budget: int) -> FoldPlan:
         if not folded:
             return 0
         taken = [preparing.take(core, page, planner.entry_room(usual, page.tokens)) for page in folded]
-        more = state.explained_tokens if state.archive.message_list.head is None else 0
+        more = state.instruction_tokens if state.archive.message_list.head is None else 0
         working = _shown_tokens(_working(core, taken, usual))
         if listed or config.summary.continuation:
             more += working - (state.working.message_tokens if listed or state.working.continues else 0)

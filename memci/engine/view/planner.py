@@ -357,7 +357,7 @@ def contents_limit(state: State, config: Config, budget: int) -> int:
     limit = config.contents.max_tokens
     if not isinstance(limit, str):
         return limit
-    system = state.system.tokens + state.hidden_tokens + state.headlines_tokens + state.explained_tokens
+    system = state.system.tokens + state.hidden_tokens + state.headlines_tokens + state.instruction_tokens
     system += state.mount_tokens if state.mounts else 0
     conversation = conversation_budget(state, budget)
     room = max(conversation - math.ceil(system * state.scale), 0)
@@ -386,7 +386,7 @@ def cut_tokens(state: State, config: Config) -> int:
 
 def _raw_tokens(state: State) -> float:
     """Return the size of the conversation with no entry as a stub, without placeholders of missing results. O(attached)."""
-    tokens = state.system.tokens + state.hidden_tokens + state.headlines_tokens + state.explained_tokens + state.active.tokens
+    tokens = state.system.tokens + state.hidden_tokens + state.headlines_tokens + state.instruction_tokens + state.active.tokens
     listed = state.config.contents.listed
     tokens += state.archive.tokens if listed else 0
     tokens += state.working.message_tokens if listed or state.config.summary.continuation else 0

@@ -1,5 +1,7 @@
 """The working set: what is kept of notes, what is shown, and how it reads."""
 
+import attrs
+
 from memci.archive.contents.working_set import (
     HEADING,
     MOST_NAMES,
@@ -26,13 +28,34 @@ def shown(working: WorkingSet, limit: int = 100, *without: Kind) -> list[str]:
 
 
 def test_what_was_touched_lately_and_often_comes_first() -> None:
-    """A name counts for each time that it was touched, the less the longer ago; a file by its name, whatever the way to it."""
+    """A name counts for each time that it was touched, the less the longer ago; a file whatever the way to it is."""
     working = WorkingSet().noted(3, [name("a_a", 1), name("b_b", 2), name("b_b", 3)])
     assert ["b_b", "a_a"] == shown(working)
     later = working.noted(1000, [name("c_c", 1000)])
     assert ["c_c", "b_b", "a_a"] == shown(later)
-    files = WorkingSet().noted(2, [name("x/f.py", 1, kind=Kind.FILE), name("y/f.py", 2, "usr-2", Kind.FILE)])
-    assert ["y/f.py"] == shown(files)
+    ways = ("/srv/x/f.py", "/srv/y/f.py", "y/f.py", "./f.py", "/srv/y/other_f.py")
+    files = WorkingSet().noted(5, [name(way, at, kind=Kind.FILE) for at, way in enumerate(ways, start=1)])
+    assert ["/srv/y/f.py", "/srv/y/other_f.py", "/srv/x/f.py"] == shown(files)
+
+
+def test_files_are_shown_under_their_directories() -> None:
+    """What many files share of their ways is said once, and each can be opened; a short directory, and one file alone, is not."""
+    services = ["billing/models/invoice.py", "billing/tax.py", "mail.py"]
+    ways = [
+        "README.md",
+        *(f"/srv/app/services/{way}" for way in services),
+        "/srv/app/web/index.ts",
+        "/etc/hosts",
+        "src/a.py",
+        "src/b.py",
+        "src/c.py",
+    ]
+    working = WorkingSet().noted(9, [name(way, at, kind=Kind.FILE) for at, way in enumerate(ways, start=1)])
+    assert [
+        HEADING,
+        "files: src/c.py, src/b.py, src/a.py, /etc/hosts, /srv/app/web/index.ts, README.md",
+        "files under /srv/app/services/: mail.py, billing/tax.py, billing/models/invoice.py",
+    ] == render(attrs.evolve(working, shown=working.chosen(400, count))).split("\n")
 
 
 def test_kinds_that_are_left_out_make_room_for_others() -> None:
