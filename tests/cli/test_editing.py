@@ -119,10 +119,14 @@ def test_what_is_done_is_said(run: Run, root: Path) -> None:
     assert "would: fold usr-37" == lines[0]
     assert ["part", "before", "after", "change"] == lines[1].split()
     assert lines[-2].startswith("window ")
-    assert tried.err.startswith("nothing was written: without --dry-run it is done; as it stands, the window does not fit 700")
+    assert "nothing was written: without --dry-run it is done\n" == tried.err
     done = run("fold", "37", "--store", f"file:{root}")
     assert ["did: fold usr-37", *lines[1:]] == done.out.splitlines()
     assert done.err.startswith("written to session 'boiler', now at event ")
+    with memci.Engine(f"file:{root}", CONFIG) as engine, engine.session("boiler") as session:
+        session.append({"role": "user", "content": "Which of them fit? " * 400})
+    tried = run("unpin", "8", "--dry-run", "--store", f"file:{root}")
+    assert tried.err.startswith("nothing was written: without --dry-run it is done; as it stands, the window does not fit 700")
 
 
 def test_a_fold_that_shows_the_newer_contents_page(run: Run, root: Path) -> None:

@@ -327,11 +327,11 @@ def test_a_receipt_names_what_left_for_the_page() -> None:
 @pytest.mark.parametrize(
     ("turns", "budget", "wanted"),
     [
-        (72, 4_000, "oldest usr-1 usr-2 usr-3"),
+        (74, 4_000, "oldest usr-1 usr-2 usr-3"),
         (75, 4_000, "usr-1"),
         (75, 4_000, "oldest usr-1 usr-2 usr-3"),
-        (71, 2_000, "usr-1"),
-        (71, 2_000, "usr-1 usr-2"),
+        (72, 2_000, "usr-1"),
+        (72, 2_000, "usr-1 usr-2"),
         (69, 1_500, "usr-1"),
     ],
 )
