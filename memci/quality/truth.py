@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from memci.archive.summarizers.words import words
 
 _SEPARATOR = "[ \u00a0\u202f.,:/'’+()–-]"
-_NUMBER = re.compile(f"[A-Za-z0-9]*[0-9][A-Za-z0-9]*(?:{_SEPARATOR}[A-Za-z0-9]*[0-9][A-Za-z0-9]*)*")
+_NUMBER = re.compile(f"(?<![A-Za-z0-9])[A-Za-z]*+[0-9][A-Za-z0-9]*+(?:{_SEPARATOR}[A-Za-z]*+[0-9][A-Za-z0-9]*+)*+")
 _LIMIT = re.compile(
     r"\b(?:not|never|no|cannot|without|only|unless|until|must|except|nicht|kein\w*|nie|ohne|pas|jamais|sans|nunca|jamás|sin|não|mai|non"
     r"|niet|geen|не|нет|никогда|нельзя|без|только|δεν|μην|لا|لم|لن|ليس|بدون|فقط|לא|אין|בלי|नहीं|मत|बिना)\b|n['’]t\b"

@@ -1,6 +1,7 @@
 """Finds what a line shows whole or not at all, as less of it would be wrong: numbers, names, clauses with a negation."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import chain, starmap
 from operator import itemgetter
@@ -36,7 +37,7 @@ _NUMBER = re.compile(
     f"(?<![\\w.])[+−±-]?\\.?(?:\\([0-9]{{1,5}}\\){_SPACE}?)?{_DIGITS}(?:{_SPACE}(?:{_TO})?{_DIGITS})*+(?:({_COUNTED})|{_SPACE}?[%‰°€£$¥])?"
 )
 _CAPITAL = "[A-Z\u00c0-\u00d6\u00d8-\u00de\u0391-\u03a9\u0400-\u042f]"
-_NAME = re.compile(f"(?<!\\w){_CAPITAL}[\\w'’-]*(?: (?:(?:of|de|da|van|von|del|der) )?{_CAPITAL}[\\w'’-]*)++")
+_NAME = re.compile(f"(?<!\\w){_CAPITAL}[\\w'’-]{{0,40}}+(?: (?:(?:of|de|da|van|von|del|der) )?{_CAPITAL}[\\w'’-]{{0,40}}+)++")
 _NO_NAME = re.compile(  # words that begin a sentence rather than a name
     "(?:After|Also|An?|And|Are|As|At|Before|But|By|Can|Congrats|Could|Dear|Did|Do|Does|For|From|Great|He|Hello|Her|Hey|Hi|His|How|I|If"
     "|In|Is|It|Last|My|Next|No|Not|Oh|Ok|Okay|On|Or|Our|Please|She|So|Sure|Thanks?|That|The|Then|There|These|They|This|To|Was|We|Well"
@@ -65,7 +66,7 @@ değil yok asla hiç sadece olmadan
 """
 _WORDS = "|".join(sorted(set(_LIMITING.split()), key=len, reverse=True))
 _LIMIT = (
-    f"(?<!\\w)(?:(?:{_WORDS})(?!\\w)|n['’]\\w)|[^\\W\\d_]+n['’]t(?!\\w)|off[ -]limits(?!\\w)"
+    f"(?<!\\w)(?:(?:{_WORDS})(?!\\w)|n['’]\\w)|(?<=[^\\W\\d_])n['’]t(?!\\w)|off[ -]limits(?!\\w)"
     "|(?<![是能可好])不(?!错|过|仅|但|同|客气|用谢|好意思|$)|(?<![特区分个级差])别(?![的人墅名])|(?<!有)没|沒|勿|未(?!来)"
     "|无法|無|禁止|只|仅|除非|除了|必须|如果|要是|除外"
     "|ない|なかった|ません|ず(?=に)|禁止|だけ|しか|以外|もし|なら"
@@ -146,12 +147,13 @@ def _between(ends: re.Pattern[str], text: str, start: int, end: int) -> Iterator
 def _limited_parts(text: str, start: int, end: int, limits: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield the parts of a sentence with a limiting word, each with its neighbours that it may belong to."""
     parts = list(_between(_PART_END, text, start, end))
-    is_limited = [any(first < limit_end and limit_start < last for limit_start, limit_end in limits) for first, last in parts]
-    condition = compiled(_CONDITION, re.IGNORECASE)
+    starts = [limit_start for limit_start, _ in limits]
+    is_limited = [bisect_left(starts, first) < bisect_left(starts, last) for first, last in parts]
+    condition, beginnings = compiled(_CONDITION, re.IGNORECASE), set(starts)
     run: tuple[int, int] | None = None
     goes_on = False
     for number, (first, last) in enumerate(parts):
-        begins = number + 1 < len(parts) and any(parts[number + 1][0] == limit_start for limit_start, _ in limits)
+        begins = number + 1 < len(parts) and parts[number + 1][0] in beginnings
         is_short = estimate(text[first:last]) <= _FEW_TOKENS
         if run is not None and (goes_on or is_short or is_limited[number]):
             run = run[0], last

@@ -144,3 +144,10 @@ def test_the_user_speaks_again() -> None:
     messages = [facts({"role": role, "content": content}) for role, content in said]
     words = ExtractiveSummarizer().summarize(messages, max_tokens=60).words
     assert "harbour museum? → Gothenburg | user: lighthouse?" == "".join(lead + text for text, _, lead in words).lstrip(", ")
+
+
+@pytest.mark.parametrize("piece", ["x", "A-", "not, ", "if, a b ", "1 ", "(1", "n't", "not a\n\n", "Aa'", "1 to 2 ", "… not"])
+def test_no_text_takes_long(piece: str) -> None:
+    """Text that repeats one piece is looked at once: what took the square of its length would not end here."""
+    text = piece * (400_000 // len(piece))
+    assert all(start < end <= len(text) for start, end, _ in stretches(text))
