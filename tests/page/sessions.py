@@ -40,7 +40,7 @@ def eventful(store: str = "memory:") -> Session:
     trip(session, 2, first=31)
     session.rewind("usr-31/1")
     session.pin("usr-4")
-    trip(session, 12, first=31)
+    trip(session, 15, first=31)
     return session
 
 

@@ -189,7 +189,7 @@ def test_a_window_that_the_file_does_not_hold_is_said(look: Look, trip_page: Pat
     left_out = min(set(range(40)) - set(facts["kept"]))
     seen.go(f"#view=window&call={left_out + 1}")
     told = seen.page.locator(".notice").inner_text()
-    assert "of 45 windows, and not of this one" in told
+    assert "of 48 windows, and not of this one" in told
     assert "memci render --at" in told
     seen.page.locator(".notice button").click()
     assert seen.settled().locator("#view-window .message").count() > 0

@@ -154,7 +154,7 @@ def test_few_windows_are_chosen_around_what_happened(journal: Journal) -> None:
     assert {0, total - 1} <= set(some)
     assert len(some) <= 12
     after = [next(number for number, seq in enumerate(journal.calls) if seq >= mark.seq) for mark in journal.marks]
-    assert len({*some} & {number - step for number in after for step in (0, 1)}) >= 5
+    assert len({*some} & {number - step for number in after for step in (0, 1)}) >= 6
 
 
 def test_a_window_has_its_messages_with_their_parts(session: Session, journal: Journal) -> None:

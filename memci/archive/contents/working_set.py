@@ -7,7 +7,7 @@ ended, and the rest of the working set, each line with its pages. Pure functions
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from itertools import accumulate, repeat
+from itertools import chain
 from typing import Any
 
 import attrs
@@ -111,9 +111,9 @@ class WorkingSet:
     def noted(self, clock: int, notes: Iterable[Note]) -> "WorkingSet":
         """Return it with the notes of more pages, oldest first; *clock* is the number of messages from then on. O(notes)."""
         known = {(note.kind, note.text): note for note in self.notes}
-        named: dict[tuple[str, str], list[Note]] = {}  # the notes of each name
+        by_name: dict[tuple[str, str], list[Note]] = {}
         for note in self.notes:
-            named.setdefault(note.name, []).append(note)
+            by_name.setdefault(note.name, []).append(note)
         latest: dict[Kind, str] = {}
         for note in notes:
             if note.kind is Kind.GOAL and any(each.kind is Kind.GOAL for each in known.values()):
@@ -121,7 +121,7 @@ class WorkingSet:
             if note.kind in LATEST and latest.get(note.kind) != (batch := f"{note.page} {note.at}"):
                 latest[note.kind] = batch
                 known = {key: each for key, each in known.items() if each.kind is not note.kind}
-            alike = named.setdefault(note.name, [])
+            alike = by_name.setdefault(note.name, [])
             before = next((each for each in reversed(alike) if note.is_of(each)), None)
             if before is not None:
                 alike.remove(before)
@@ -162,19 +162,19 @@ class WorkingSet:
         left = [note for note in self.notes if note.text and note.kind not in without]
         heading, shares = (CONTINUATION, _CONTINUATION_SHARES) if self.continues else (HEADING, _SHARES)
         room, chosen, taken = limit - count(heading) - (_FRAME if self.continues else 0), list[Note](), set[Note]()
-        shown = set[str]()  # the directories of the files, which are shown once
+        directories = set[str]()  # of the files, which are shown once
         for kinds, share in shares:
             some = int(share * room)
             for given in reversed(left) if kinds[0] in _NEWEST_FIRST else left:
                 if given.kind not in kinds or given in taken:
                     continue
                 note = _cut(given, some - _MARGINS[given.kind], count) if given.kind in COURSE else given
-                if note is not None and (cost := count(_unshared(note, shown)) + _MARGINS[note.kind]) <= some:
+                if note is not None and (cost := count(_unshared(note, directories)) + _MARGINS[note.kind]) <= some:
                     some -= cost
                     room -= cost
                     chosen.append(note)
                     taken.add(given)
-                    shown.update(_directories(note))
+                    directories.update(_directories(note))
         return tuple(chosen)
 
 
@@ -183,8 +183,8 @@ _MARGINS = {Kind.FILE: 1, Kind.URL: 1, Kind.NAME: 1, Kind.COMMAND: 4, Kind.ITEM:
 
 def _directories(note: Note) -> list[str]:
     """Return the directories that a file is in, the innermost first; none of any other note. O(its text)."""
-    found = note.text.removeprefix(CUT).rpartition("/")[0] if note.kind is Kind.FILE else ""
-    return list(accumulate(repeat(found, found.count("/") + 1), lambda inner, _: inner.rpartition("/")[0])) if found else []
+    names = note.text.removeprefix(CUT).split("/")[:-1] if note.kind is Kind.FILE else []
+    return ["/".join(names[:depth]) for depth in range(len(names), 0, -1)]
 
 
 def _unshared(note: Note, shown: Container[str]) -> str:
@@ -277,7 +277,8 @@ def _touched(by_kind: Mapping[Kind, Sequence[Note]]) -> Iterator[tuple[str, str,
     files = by_kind[Kind.FILE]
     whole = [note for note in files if not note.text.startswith(CUT)]
     grouped = {base: notes for base, notes in _grouped("", whole) if len(notes) > 1 and base.count("/") >= _LONG_BASE}
-    if single := [note for note in whole if not any(note in notes for notes in grouped.values())]:
+    together = set(chain.from_iterable(grouped.values()))
+    if single := [note for note in whole if note not in together]:
         yield "files", ", ".join(note.text for note in single), _pages(single)
     for base, notes in grouped.items():
         yield f"files under {base}", ", ".join(note.text[len(base) :] for note in notes), _pages(notes)
@@ -297,11 +298,12 @@ def _grouped(base: str, notes: Sequence[Note]) -> Iterator[tuple[str, Sequence[N
     """
     inner: dict[str, list[Note]] = {}
     for note in notes:
-        inner.setdefault(note.text[len(base) :].partition("/")[0] + "/", []).append(note)
+        name, slash, _ = note.text[len(base) :].partition("/")
+        if slash:
+            inner.setdefault(f"{name}/", []).append(note)
     apart = {name: some for name, some in inner.items() if len(some) >= _OWN_LINE or len(some) == len(notes)}
-    apart = {name: some for name, some in apart.items() if all(note.text.startswith(base + name) for note in some)}
-    own = [note for note in notes if not any(note in some for some in apart.values())]
-    if own:
+    deeper = set(chain.from_iterable(apart.values()))
+    if own := [note for note in notes if note not in deeper]:
         yield base, own
     for name, some in apart.items():
         yield from _grouped(base + name, some)

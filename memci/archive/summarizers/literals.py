@@ -84,7 +84,7 @@ _NUMERIC = re.compile(
     "|(?P<QUANTITY_hanzi>[一二三四五六七八九十百千万两零〇半]{1,10}(?:个?小时|分钟|块钱|[分元块天楼层岁折星级]))"
     "|(?P<DATE_week>(?:周|星期|礼拜)[一二三四五六日天](?:\\s?[至到~-]\\s?(?:周|星期|礼拜)?[一二三四五六日天])?)"
 )
-_PHONE_DIGITS = range(7, 16)
+PHONE_DIGITS = range(7, 16)  # of a telephone number
 
 URL = re.compile(f'(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{{1,15}}://[^\\s<>"`{{}}|\\\\^（），。；！？、」』》”{CJK}]+')
 _QUOTE = re.compile(  # each begins with its own mark, by which it is found at once
@@ -155,7 +155,7 @@ def _candidates(text: str) -> Iterator[Literal]:
             continue
         end = numeric.end()
         kind = LiteralKind[(numeric.lastgroup or "").partition("_")[0]]
-        if kind is not LiteralKind.PHONE or sum(character.isdigit() for character in numeric.group()) in _PHONE_DIGITS:
+        if kind is not LiteralKind.PHONE or sum(character.isdigit() for character in numeric.group()) in PHONE_DIGITS:
             yield Literal(numeric.start(), end, kind)
     for match in _QUOTE.finditer(text):
         if _ALNUM.search(match.group()):

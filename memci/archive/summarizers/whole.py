@@ -7,7 +7,7 @@ from itertools import chain, starmap
 from operator import itemgetter
 from typing import NamedTuple
 
-from memci.archive.summarizers.literals import LiteralKind, literals
+from memci.archive.summarizers.literals import PHONE_DIGITS, LiteralKind, literals
 from memci.archive.summarizers.words import CJK, STOPWORDS, compiled, estimate
 
 
@@ -43,7 +43,6 @@ _NO_NAME = re.compile(  # words that begin a sentence rather than a name
     "|In|Is|It|Last|My|Next|No|Not|Oh|Ok|Okay|On|Or|Our|Please|She|So|Sure|Thanks?|That|The|Then|There|These|They|This|To|Was|We|Well"
     "|What|When|Where|Which|Who|Why|With|Would|Wow|Yeah|Yep|Yes|Your?) "
 )
-_PHONE_DIGITS = range(7, 16)
 
 # Words that a clause is not to be shown without: they deny it, forbid it, limit it or make it depend on something else.
 _LIMITING = """
@@ -93,19 +92,18 @@ def stretches(text: str) -> list[Stretch]:
 
 def _joined(first: Stretch, second: Stretch) -> Stretch:
     """Join two that overlap: a clause stays one, what is too long to be shown does; else the kind is that of the longer."""
-    both = {first.kind: first, second.kind: second}
-    kind = next((each for each in (LiteralKind.BLOB, LiteralKind.CLAUSE) if each in both), None)
+    kind = next((each for each in (LiteralKind.BLOB, LiteralKind.CLAUSE) if each in (first.kind, second.kind)), None)
     longer = max((each for each in (first, second) if each.kind), key=lambda each: each.end - each.start, default=first)
     return Stretch(first.start, max(first.end, second.end), kind or longer.kind)
 
 
 def _numbers(text: str) -> Iterator[Stretch]:
-    """Yield numbers with all their groups of digits, and with the word after them, which says of what there are so many."""
+    """Yield numbers with all their groups of digits, and with the word after them, which says what is counted."""
     for match in _NUMBER.finditer(text):
         word = match[1]
         end = match.start(1) if word is not None and word.strip().lower() in STOPWORDS else match.end()
         digits = sum(map(str.isdigit, match.group()))
-        kind = LiteralKind.PHONE if digits in _PHONE_DIGITS and end != match.end(1) else LiteralKind.NUMBER
+        kind = LiteralKind.PHONE if digits in PHONE_DIGITS and end != match.end(1) else LiteralKind.NUMBER
         yield Stretch(match.start(), end, kind if end - match.start() <= _LONGEST_NUMBER else LiteralKind.BLOB)
 
 
@@ -127,7 +125,9 @@ def _clauses(text: str) -> Iterator[Stretch]:
             place += 1
         if first == place:
             continue
-        if end - limits[place - 1][1] <= _HANGING and text[end : end + 1] == "\n":  # a line that was broken: it goes on below
+        if (
+            end - limits[place - 1][1] <= _HANGING and text[end : end + 1] == "\n"
+        ):  # a line that was broken: the next one continues it
             end = next((last for _, last in _between(_SENTENCE_END, text, end + 1, len(text))), end)
         is_short = estimate(text[start:end]) <= _SHORT_SENTENCE
         for part in [(start, end)] if is_short else _limited_parts(text, start, end, limits[first:place]):
@@ -151,17 +151,17 @@ def _limited_parts(text: str, start: int, end: int, limits: Sequence[tuple[int, 
     is_limited = [bisect_left(starts, first) < bisect_left(starts, last) for first, last in parts]
     condition, beginnings = compiled(_CONDITION, re.IGNORECASE), set(starts)
     run: tuple[int, int] | None = None
-    goes_on = False
+    continues = False
     for number, (first, last) in enumerate(parts):
         begins = number + 1 < len(parts) and parts[number + 1][0] in beginnings
         is_short = estimate(text[first:last]) <= _FEW_TOKENS
-        if run is not None and (goes_on or is_short or is_limited[number]):
+        if run is not None and (continues or is_short or is_limited[number]):
             run = run[0], last
         else:
             if run is not None:
                 yield run
             run = (first, last) if is_limited[number] or begins else None
         is_condition = is_limited[number] and condition.search(text, first, last) is not None
-        goes_on = run is not None and (begins or is_condition or (is_limited[number] and is_short))
+        continues = run is not None and (begins or is_condition or (is_limited[number] and is_short))
     if run is not None:
         yield run

@@ -37,8 +37,7 @@ from memci.messages.tokens.message_tokens import count_tools
 
 _EXCERPTS_SHARE = 0.97  # of the room that is left; a short answer then changes nothing
 _EXCERPT_TRIES, _FULL_SHARE = 6, 0.98  # until what is shown of a large entry takes so much of its room
-_READING = {"read_page"}  # the tool that reads what a stub stands for
-_RECALLING = {"recall_page", "search_pages"}  # those that the system part explains
+_RECALLING = {"recall_page", "search_pages"}  # the tools that the system part explains
 
 
 @attrs.frozen(kw_only=True)
@@ -242,7 +241,7 @@ def _settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]], sha25
         renderer=core.state.renderer,
         stubs=known.stubs if known is not None else [],
         excerpts=known.excerpts if known is not None else {},
-        reads=attp or names >= _READING,
+        reads=attp or "read_page" in names,
         explains=explains,
         passages_seq=heard,
     )
@@ -275,7 +274,7 @@ def _fit(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
 def _with_room(core: Core, layout: Layout, settled: WindowSettled, new: Collection[int]) -> Layout:
     """Fold older pages for entries that are new and too large: what was just said comes before what was said long ago."""
     hidden = sum(node.tokens - node.stub_tokens for _, _, node in open_entries(core.state) if node.seq in new)
-    plan = planner.plan_room(core.state, layout, settled.budget - math.ceil(hidden * layout.scale))
+    plan = planner.plan_oldest(core.state, core.config, layout, settled.budget - math.ceil(hidden * layout.scale), kept=False)
     if plan.pages:
         room = planner.conversation_budget(core.state, settled.budget)
         folding.fold(core, plan, limit=int(planner.LEAST_CONTENTS_SHARE * room), evict=False)
@@ -379,7 +378,7 @@ def _fold(core: Core, layout: Layout, budget: int) -> None:
 
 
 def _fold_kept(core: Core, layout: Layout, budget: int) -> None:
-    folding.fold(core, planner.plan_kept(core.state, core.config, layout, budget))
+    folding.fold(core, planner.plan_oldest(core.state, core.config, layout, budget, kept=True))
 
 
 def _shorten_contents(core: Core, layout: Layout, budget: int) -> None:

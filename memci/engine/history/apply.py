@@ -175,7 +175,7 @@ def _window_tokens(state: State) -> int:
     tokens = REPLY_TOKENS + settled.tools_tokens + settled.extra_tokens
     tokens += state.system.message_list.tokens + state.hidden_tokens + state.headlines_tokens + state.active.message_list.tokens
     if shown.head is not None:
-        tokens += shown.tokens + state.explained_tokens + state.working.message_tokens
+        tokens += shown.tokens + state.instruction_tokens * settled.explains + state.working.message_tokens
     for part in (state.opening, state.slots, *state.mounts.values(), *recalled.attachments.values(), *recalled.quotes.values()):
         tokens += part.tokens if part is not None else 0
     return min(ceil(tokens * (state.scale if settled.scale is None else settled.scale)), settled.budget)

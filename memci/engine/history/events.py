@@ -353,9 +353,7 @@ class WindowSettled(Kind, kind="settled", version=2):
     # Of stubs that show more than the least: characters of the entry, and tokens of the stub, by seq.
     excerpts: dict[str, list[int]] = attrs.field(factory=dict)
     reads: bool = False  # whether the model is offered the tool that reads what a stub stands for
-    explains: bool = (
-        True  # whether the system part says how pages are recalled, as the tools for it are offered; older journals: always
-    )
+    explains: bool = True  # whether the system part says how pages are recalled; in older journals always
     passages_seq: int = 0  # of the newest message of the user for which matching pages were looked for; 0 for none
     scale: float | None = None  # of counts, where no window fits by the state's scale
     extra: dict[str, str] = attrs.field(factory=dict)  # what the application says beside this call alone, by name

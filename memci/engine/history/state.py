@@ -250,11 +250,6 @@ class State:
         yield from self.summaries.values()
         yield from self.last_fold.summaries.values() if self.last_fold is not None else ()
 
-    @property
-    def explained_tokens(self) -> int:
-        """What the instructions take of a window, once there is a contents page; 0 where they are not shown."""
-        return self.instruction_tokens if self.explains(self.settled) else 0
-
     def explains(self, settled: WindowSettled | None) -> bool:
         """Return whether a window has the instructions: where the tools are offered that they name, or all is said in ATTP."""
         return self.config.recall.protocol == "attp" if settled is None else settled.explains

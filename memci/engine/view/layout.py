@@ -287,7 +287,7 @@ def _asked(state: State, settled: WindowSettled | None) -> tuple[object, ...]:
     """Return what decides which messages a window shows, and how."""
     mounts = _shown_mounts(state, settled) if state.mounts else []
     if settled is None:
-        return True, mounts, False, None, [], {}
+        return True, mounts, False, state.explains(settled), [], {}
     return settled.contents, mounts, settled.reads, settled.explains, settled.stubs, settled.excerpts
 
 

@@ -226,30 +226,16 @@ def plan_budget(state: State, config: Config, layout: Layout, budget: int) -> Fo
     return attrs.evolve(_planned(layout, order, reason="budget"), contents_tokens=contents)
 
 
-def plan_room(state: State, layout: Layout, goal: int) -> FoldPlan:
-    """Return the pages that fold for a new entry which is larger than what they leave: the oldest, down to a size of the window.
-
-    Kept pages stay.
-    """
-    folded, left = list[str](), layout.tokens
-    passed_by = held(state, state.config) if state.kept else ()
+def plan_oldest(state: State, config: Config, layout: Layout, goal: int, *, kept: bool) -> FoldPlan:
+    """Return the oldest pages that fold until a window has its *goal* in tokens: the *kept* ones alone, or all others."""
+    folded, size = list[str](), layout.tokens
+    passed_by = held(state, config) if state.kept else ()
     for page in state.active.pages():
-        if left <= goal or page is state.active.open_page:
+        if size <= goal or page is state.active.open_page:
             break
-        if page.index not in passed_by:
+        if (page.index in passed_by) == kept:
             folded.append(page.index)
-            left -= layout.page(page.index)
-    return _planned(layout, folded, reason="budget")
-
-
-def plan_kept(state: State, config: Config, layout: Layout, budget: int) -> FoldPlan:
-    """Return which kept pages fold where a window has no room when all else gave way: the oldest, as many as it takes."""
-    folded, left = list[str](), layout.tokens
-    passed_by = held(state, config)
-    for page in state.active.pages():
-        if left > budget and page.index in passed_by and page is not state.active.open_page:
-            folded.append(page.index)
-            left -= layout.page(page.index)
+            size -= layout.page(page.index)
     return FoldPlan(pages=tuple(folded), reason="budget")
 
 

@@ -107,7 +107,7 @@ def test_a_turn_takes_few_calls() -> None:
         session.window()
         session.append(assistant("here"))
 
-    assert called(turn).total() < 180
+    assert called(turn).total() < 175
 
 
 @pytest.mark.parametrize("wire", FORMATS)

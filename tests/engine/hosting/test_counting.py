@@ -36,11 +36,11 @@ def test_it_is_at_most_what_the_window_says(wire: Wire, scale: float) -> None:
     say_much(session, wire)
     session.window(tools=TOOLS)
     session.report_usage(prompt_tokens=int(scale * session._core.prepared.counted))
-    window = session.window(tools=TOOLS, extra={"date": "It is Monday."})
+    window = session.window(tools=TOOLS, extra={"date": "It is Monday, and the office is open. " * 5})
     assert session.contents.entries
     first = [] if window.system is None else [{"role": "system", "content": window.system}]
     seq, counted = session.seq, session.count([*first, *window.messages], TOOLS)
-    assert 0.85 * window.tokens < counted < window.tokens
+    assert 0.9 * window.tokens < counted < window.tokens
     assert session.count(window.messages, TOOLS) <= counted
     assert seq == session.seq
 

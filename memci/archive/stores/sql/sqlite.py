@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 
-# A database of at most this size is looked at whole before a process writes to it, which takes a tenth of a second, and written
-# anew after something was removed, which takes half a second.
+# A database of at most this size is looked at whole before a process writes to it, which takes a tenth of a second, and vacuumed
+# after something was removed, which takes half a second.
 _SMALL_BYTES = 1 << 26
 _LOOK_AGAIN_S = 0.05  # where a thread was interrupted before it told the next one that its turn is over
 _BYTES = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
@@ -152,7 +152,7 @@ class _Database:
         done: list[Found] = self._write(work, key.session_id) if statements else []
         if removes:
             # ``secure_delete`` clears a row where it lies. When SQLite moved it there from another page, a copy stays in the
-            # unused part of that page until the database is written anew.
+            # unused part of that page until the database is vacuumed.
             size = self.read(_BYTES)
             if size and size[0][0] <= _SMALL_BYTES:
                 self.read("VACUUM")
