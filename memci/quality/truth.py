@@ -17,7 +17,7 @@ _LIMIT = re.compile(
     re.IGNORECASE,
 )
 _NO_LIMIT = re.compile(
-    "有没有|是不是|能不能|可不可以|好不好|不好意思|不[?？]?$|\\bno (?:problem|doubt|worries)\\b", re.IGNORECASE
+    "有没有|是不是|能不能|可不可以|好不好|不好意思|[不没][?？]?$|\\bno (?:problem|doubt|worries)\\b", re.IGNORECASE
 )
 _CLAUSES = re.compile("[.!?](?=[\\s\"'”’)]|$)|[。！？；;，、,:：\\n()（）|]|\\s[–—→-]\\s")
 _MARKS = re.compile("; | → | \\| | … |, |\\n|[.!?](?=\\s)|[。！？；]")

@@ -154,12 +154,13 @@ class SessionMachine(RuleBasedStateMachine):
 
     # Messages
 
-    def scale(self) -> float:
-        return self.core.state.scale if self.core.state.configured else 1.0
-
-    def is_full(self, scale: float) -> bool:
+    def marks(self) -> tuple[float, int]:
+        """Return the scale of counts and the size at which the open page is cut; a command may change both."""
         conversation = max(1, self.config.budget.tokens - request_tokens(self.core.state))
         cut = max(1, min(self.config.active.page_tokens, int(0.18 * conversation)))
+        return (self.core.state.scale if self.core.state.configured else 1.0), cut
+
+    def is_full(self, scale: float, cut: int) -> bool:
         newest = self.model.pages[-1].messages if self.model.pages else []
         return sum(count_message(value, self.core.counter) for value in newest) * scale >= cut
 
@@ -174,19 +175,19 @@ class SessionMachine(RuleBasedStateMachine):
                 assert any(index in text or any(each in held for each in literal_values(text)) for text in texts)
                 self.attached[index] = attachment.turn, opened
 
-    def took(self, value: Value, address: str, scale: float) -> None:
-        """Tell the model of a message; *scale* is that before the command, which may have changed it."""
+    def took(self, value: Value, address: str, marks: tuple[float, int]) -> None:
+        """Tell the model of a message; *marks* are those before the command."""
         before = self.model.turn
-        self.model.append(value, address, is_full=self.is_full(scale))
+        self.model.append(value, address, is_full=self.is_full(*marks))
         if self.model.turn > before:
             self.attached = {index: at for index, at in self.attached.items() if self.model.turn - at[0] < RECALL_TURNS}
 
     @rule(value=spoken)
     def append(self, value: Value) -> None:
-        scale = self.scale()
+        marks = self.marks()
         address = self.session.append(value).address
         self.renew([value])
-        self.took(value, address, scale)
+        self.took(value, address, marks)
 
     @rule(text=texts)
     def append_system(self, text: str) -> None:
@@ -210,7 +211,7 @@ class SessionMachine(RuleBasedStateMachine):
         """Many messages in one commit, results that come late among them."""
         late = [result(call_id) for call_id in data.draw(st.sampled_from([[], self.model.waiting[:2]]))]
         values = [*late, user(first), assistant(last), calling(*ids), *map(result, ids), user(last)]
-        scale = self.scale()
+        marks = self.marks()
         for value, entry in zip(values, self.session.extend(values), strict=True):
             assert value == entry.message
         self.renew(values)
@@ -223,7 +224,7 @@ class SessionMachine(RuleBasedStateMachine):
             if value["role"] == "tool":
                 self.model.append(value, self.model_address(value))
             else:
-                self.took(value, address, scale)
+                self.took(value, address, marks)
 
     def model_address(self, value: Value) -> str:
         """Return where the model puts a result, for results whose place another one of the same command moved."""
@@ -237,10 +238,10 @@ class SessionMachine(RuleBasedStateMachine):
     @rule(value=st.builds(user, texts))
     def append_with_key(self, value: Value) -> None:
         key = f"key-{next(self.numbers)}"
-        scale = self.scale()
+        marks = self.marks()
         address = self.session.append(value, key=key).address
         self.renew([value])
-        self.took(value, address, scale)
+        self.took(value, address, marks)
         self.keys[key] = (value, address)
 
     @precondition(lambda self: self.keys)

@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator
 from posixpath import normpath
 from typing import Any
 
+import attrs
+
 from memci.archive.contents.standing import standing
 from memci.archive.contents.working_set import Kind, Note
 from memci.archive.summarizers.entries import COLOURS
 from memci.archive.summarizers.extractive import one_line
 from memci.archive.summarizers.literals import EXTENSIONS, URL
+from memci.archive.summarizers.whole import beginning
 from memci.archive.summarizers.words import CJK, UNSPACED, compiled
 from memci.messages.base64_runs import described_value
 from memci.messages.formats.reading import ERASED
@@ -70,7 +73,7 @@ _FAILED = re.compile(
 def notes_of(messages: Iterable[tuple[str, Message]], clock: int) -> list[Note]:
     """Return the notes of messages, oldest first, each with its page's index; *clock* messages came before. O(their size)."""
     found: list[Note] = []
-    running = "", ""  # id of the call of the last command, and the command
+    running: dict[str, int] = {}  # by id of the call: the place of its command
     for at, (page, message) in enumerate(messages, start=clock + 1):
         names: dict[tuple[Kind, str], float] = {}
         for part in parts(message.value()):
@@ -81,12 +84,13 @@ def notes_of(messages: Iterable[tuple[str, Message]], clock: int) -> list[Note]:
                     found += [Note(Kind.ITEM, text, page, at) for text in items or [""]]
                     continue
                 if command := _command(arguments):
-                    running = part.call.id, command
+                    running[part.call.id] = len(found)
                     found.append(Note(Kind.COMMAND, command, page, at))
                 names |= _touched(arguments)
-            elif part.kind is PartKind.RESULT and running[1] and part.answers == running[0]:
+            elif part.kind is PartKind.RESULT and part.answers in running:
                 ended = ending(COLOURS.sub("", described_value(part.text, "")))
-                found.append(Note(Kind.COMMAND, f"{running[1]} → {ended}", page, at))
+                place = running.pop(part.answers)
+                found[place] = attrs.evolve(found[place], text=f"{found[place].text} → {ended}")
             elif part.kind is PartKind.TEXT and message.speaker in ("user", "assistant"):
                 text = described_value(unheaded(message, part.text), "")
                 names = dict.fromkeys(_said(text), _TEXT_WEIGHT) | names
@@ -339,4 +343,4 @@ def ending(result: str) -> str:
 
 
 def _short(line: str, most: int = _LONGEST_LINE) -> str:
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return beginning(line, most)

@@ -13,7 +13,7 @@ import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item, Span
 from memci.archive.contents.importance import Weights, importance
-from memci.archive.summarizers.summary import OTHERS, PASSAGE, SENTENCE, USER
+from memci.archive.summarizers.summary import OTHERS, PASSAGE, RESULT, SENTENCE, USER
 from memci.archive.summarizers.words import estimate, forms
 from memci.chapters.address import page_number, range_index, segment_of
 
@@ -403,6 +403,8 @@ def _strongest(leads: Sequence[str]) -> str:
         return speakers[-1]
     if PASSAGE in leads:
         return PASSAGE
+    if RESULT in leads:
+        return RESULT
     return SENTENCE if any(_ENDS_SENTENCE.search(lead) for lead in leads) else " "
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from memci.archive.summarizers.whole import beginning
 from memci.archive.summarizers.words import words
 
 MOST_CHARACTERS = 240  # of an instruction: a longer sentence is given from its beginning
@@ -67,4 +68,4 @@ def standing(text: str) -> Iterator[str]:
         if cue is None or (cue["asked"] and _OF_OTHERS.search(sentence, 0, cue.start())):
             continue
         if not sentence.endswith(("?", "？")) or "you" in cue.group().lower().split():
-            yield sentence if len(sentence) <= MOST_CHARACTERS else sentence[: MOST_CHARACTERS - 1] + "…"
+            yield beginning(sentence, MOST_CHARACTERS)

@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 
+from memci.archive.summarizers.whole import beginning
 from memci.chapters.address import ends, page_number
 
 HALF_LIFE = 120  # messages in which what a touch counts for halves
@@ -201,7 +202,7 @@ def _cut(note: Note, most: int, count: Callable[[str], int]) -> Note | None:
         keep = min(int(len(text) * max(most, 0) / tokens), len(text) - 2)
         if keep < LEAST_CHARACTERS:
             return None
-        text = f"{text[:keep].rstrip('… ')}…"
+        text = beginning(text.rstrip("… "), keep + 1)
     return attrs.evolve(note, text=text)
 
 
@@ -243,7 +244,7 @@ def _lines(shown: Sequence[Note]) -> Iterator[str]:
     by_kind = _by_kind(shown)
     for heading, names, _ in _touched(by_kind):
         yield f"{heading}: {names}"
-    yield from (f"last command: {note.text}" for note in by_kind[Kind.COMMAND])
+    yield from _commands("last command", by_kind[Kind.COMMAND])
     for heading, kind, quote in (("open items", Kind.ITEM, ""), ("the user said, to hold from then on", Kind.RULE, '"')):
         if notes := by_kind[kind]:
             yield f"{heading}:"
@@ -255,7 +256,8 @@ def _continued(shown: Sequence[Note]) -> Iterator[str]:
     yield from (f'goal: "{note.text}" ({note.page})' for note in by_kind[Kind.GOAL])
     yield from (f'asked last: "{note.text}" ({note.page})' for note in by_kind[Kind.ASKED])
     state = [f"- {heading} ({pages}): {names}" for heading, names, pages in _touched(by_kind)]
-    state += [f"- last command ({note.page}): {note.text}" for note in by_kind[Kind.COMMAND]]
+    commands = by_kind[Kind.COMMAND]
+    state += [f"- {line}" for line in _commands(f"last command ({commands[0].page})", commands)] if commands else []
     ended = sorted(by_kind[Kind.OUTCOME], key=lambda note: note.at)
     for heading, lines in (
         ("the user said, to hold from then on", [f'- "{note.text}" ({note.page})' for note in by_kind[Kind.RULE]]),
@@ -266,6 +268,12 @@ def _continued(shown: Sequence[Note]) -> Iterator[str]:
         if lines:
             yield f"{heading}:"
             yield from lines
+
+
+def _commands(heading: str, notes: Sequence[Note]) -> Iterator[str]:
+    """Yield a line for each command of the last message that called any: they may have run at once."""
+    for number, note in enumerate(notes, start=1):
+        yield f"{heading}{f' {number} of {len(notes)}' * (len(notes) > 1)}: {note.text}"
 
 
 def _by_kind(shown: Sequence[Note]) -> dict[Kind, list[Note]]:

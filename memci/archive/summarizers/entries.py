@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 import attrs
 
+from memci.archive.summarizers.literals import LiteralKind
 from memci.archive.summarizers.passage import SCANNED_CHARACTERS, Atoms
 from memci.archive.summarizers.selection import Passage
+from memci.archive.summarizers.whole import beginning
 from memci.archive.summarizers.words import estimate
 from memci.messages.base64_runs import described
 from memci.messages.headline import unheaded
@@ -24,15 +26,25 @@ _IMAGE_WORTH = 0.3
 _UNNAMED = re.compile("[^\\w.:/-]+")
 _LONGEST_PAIR = 60
 _DEEPEST = 32
+_LONGEST_TARGET, _LONGEST_CHANGE, _LONGEST_COMMAND = 160, 160, 80
+_COMMANDS = ("command", "cmd")
+_TARGET = re.compile(r"^(?:url|(?:\w*_)?(?:path|file)(?:_?name)?|\w*(?:Path|File)(?:Name)?)$")
+_OLD = ("old_string", "old_str", "old_text", "oldText", "oldString", "search", "old")
+_NEW = ("new_string", "new_str", "new_text", "newText", "newString", "replace", "new")
+_TOKENS = re.compile(r"\w+|\s+|[^\w\s]")
 COLOURS = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")  # and other codes for terminals (ECMA-48)
 _NAMES = {None: "null", True: "true", False: "false"}
 
 
 class FlatText(NamedTuple):
-    """Text that may have been structured data: *pairs* are start and end of its keys and short ``key: value`` pairs, in order."""
+    """Text that may have been structured data.
+
+    *units* are what is shown whole or not at all, in order: start and end of keys and short ``key: value`` pairs (``PAIR``), of
+    commands and edits (``CLAUSE``).
+    """
 
     text: str
-    pairs: tuple[tuple[int, int], ...] = ()
+    units: tuple[tuple[int, int, LiteralKind], ...] = ()
 
 
 @attrs.define(eq=False)
@@ -48,7 +60,7 @@ class Source:
 def read_source(messages: Sequence[Message]) -> Source:
     """Read all messages of a page; each result finds the nearest earlier unanswered call with its id. O(size of the page)."""
     source = Source()
-    unanswered: dict[str, list[Call]] = {}
+    unanswered: dict[str, list[tuple[Call, int]]] = {}  # each with the number of its passage
     named: set[str] = set()
     for number, message in enumerate(messages):
         role = clean_name(message.speaker) or "message"
@@ -56,20 +68,20 @@ def read_source(messages: Sequence[Message]) -> Source:
         for part in parts(value):
             if part.kind is PartKind.CALL and part.call is not None:
                 source.calls.append(part.call)
-                unanswered.setdefault(part.call.id, []).append(part.call)
+                unanswered.setdefault(part.call.id, []).append((part.call, len(source.passages)))
                 name = clean_name(part.call.name) or "call"
-                said = flat(described(part.call.arguments), "=")
-                lead = f" → {name}("
-                _add(source, number, "call", (role + lead, lead, ")"), said, _CALL_WORTH / 4 if name in named else _CALL_WORTH)
+                lead, worth = f" → {name}(", _CALL_WORTH / 4 if name in named else _CALL_WORTH
+                passage = _add(source, number, "call", (role + lead, lead, ")"), called(described(part.call.arguments)), worth)
+                passage.tool = name
                 named.add(name)
             elif part.kind is PartKind.RESULT:
                 waiting = unanswered.get(part.answers or "")
-                call = waiting.pop() if waiting else None
+                call, place = waiting.pop() if waiting else (None, None)
                 text = described(part.text)
                 source.results.append((call, text[:200]))
                 name = call.name if call else str(value.get("name") or "")
                 lead = f"tool {clean_name(name)}: " if name else "tool: "
-                _add(source, number, "tool", (lead, f" | {lead}", ""), flat(text))
+                _add(source, number, "tool", (lead, f" | {lead}", ""), flat(text)).call = place
             elif part.kind is PartKind.TEXT:
                 text = unheaded(message, part.text)
                 if text.strip():
@@ -79,17 +91,70 @@ def read_source(messages: Sequence[Message]) -> Source:
     return source
 
 
-def _add(source: Source, number: int, speaker: str, around: tuple[str, str, str], said: FlatText, worth: float = 0.0) -> None:  # noqa: PLR0913, PLR0917 (each part of a line)
+def _add(source: Source, number: int, speaker: str, around: tuple[str, str, str], said: FlatText, worth: float = 0.0) -> Passage:  # noqa: PLR0913, PLR0917 (each part of a line)
     opening, following, closing = around
     goes_on = source.passages and source.passages[-1].entry == number
     cost = _estimate(following + closing) if goes_on else _estimate(opening + closing) + _LINE_TOKENS
-    places = source.atoms.add(said.text, said.pairs)
-    source.passages.append(Passage(number, speaker, said.text, places, opening, following, closing, cost, worth))
+    places = source.atoms.add(said.text, said.units)
+    passage = Passage(number, speaker, said.text, places, opening, following, closing, cost, worth)
+    source.passages.append(passage)
+    return passage
 
 
 def clean_name(name: str) -> str:
     """Return a tool's name as it may stand on a line: without spaces, marks and line breaks, and not endless."""
     return _UNNAMED.sub("_", name)[:_LONGEST_NAME]
+
+
+def called(text: str) -> FlatText:
+    """Write the arguments of a call, which are JSON: what it is about first, without its key, and an edit as ``old → new``."""
+    try:
+        arguments = json.loads(text, parse_float=str, parse_int=str) if text.lstrip()[:1] == "{" else None
+    except (ValueError, RecursionError):
+        arguments = None
+    if not isinstance(arguments, dict) or len(text) > SCANNED_CHARACTERS:
+        return flat(text, "=")
+    target = next((key for key, value in arguments.items() if _is_target(key, value)), None)
+    lead = "" if target is None else " ".join(str(arguments.pop(target)).split())
+    lead = beginning(lead, _LONGEST_COMMAND) if target in _COMMANDS else lead
+    old, new = (next((key for key in keys if isinstance(arguments.get(key), str)), None) for keys in (_OLD, _NEW))
+    change = ""
+    if old is not None and new is not None:
+        change = _change(str(arguments.pop(old)), written := str(arguments[new]))
+        if change or not written:
+            del arguments[new]
+    about = f"{lead}: {change}" if lead and change else lead or change
+    try:
+        rest = flat(json.dumps(arguments, ensure_ascii=False), "=") if arguments else FlatText("")
+    except (ValueError, RecursionError):
+        return flat(text, "=")
+    joint = ", " if about and rest.text else ""
+    start = len(about) + len(joint)
+    is_whole = target in _COMMANDS or (change and len(about) <= _LONGEST_CHANGE)
+    own = [(0, len(about), LiteralKind.CLAUSE)] if is_whole else []
+    return FlatText(about + joint + rest.text, (*own, *((first + start, last + start, kind) for first, last, kind in rest.units)))
+
+
+def _is_target(key: str, value: object) -> bool:
+    """Return whether a call is about an argument: its command, or a file or address of a line."""
+    if not isinstance(value, str) or not value.strip():
+        return False
+    return key in _COMMANDS or (len(value) <= _LONGEST_TARGET and _TARGET.search(key) is not None)
+
+
+def _change(old: str, new: str) -> str:
+    """Return the words that an edit replaces, and those that it writes; empty where either is long or the edit has none."""
+    before, after = _TOKENS.findall(old), _TOKENS.findall(new)
+    first = next((place for place, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), None)
+    if first is None:
+        first = min(len(before), len(after))
+    shorter = min(len(before), len(after)) - first
+    pairs = zip(before[::-1][:shorter], after[::-1][:shorter], strict=True)
+    last = next((place for place, (one, other) in enumerate(pairs) if one != other), shorter)
+    removed, added = ("".join(each[first : len(each) - last]).strip() for each in (before, after))
+    if "\n" in removed + added or len(removed) + len(added) > _LONGEST_CHANGE // 2 or not removed + added:
+        return ""
+    return f"{removed or 'nothing'} → {added or 'nothing'}"
 
 
 def flat(text: str, equals: str = ": ") -> FlatText:
@@ -101,7 +166,7 @@ def flat(text: str, equals: str = ": ") -> FlatText:
         written = _written(json.loads(text, parse_float=str, parse_int=str), equals, 0, pairs)
     except (ValueError, RecursionError):
         return FlatText(text)
-    return FlatText(written, tuple(sorted(pairs)))
+    return FlatText(written, tuple((first, last, LiteralKind.PAIR) for first, last in sorted(pairs)))
 
 
 def _written(value: Any, equals: str, start: int, pairs: list[tuple[int, int]], depth: int = 0) -> str:  # noqa: ANN401 (JSON)

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, islice, repeat
 from operator import itemgetter
@@ -37,6 +37,7 @@ _CHARACTER_WORTH = 0.24
 _LONGEST_GAP = 6
 _LONGEST_RAW_GAP = 120
 _LONGEST_RUN = 400
+_CLAUSES = (LiteralKind.CLAUSE, LiteralKind.BLOB)
 _BETWEEN_UNITS = range(0, 1 << 30, 2)  # how many of their bounds stand before what is in none of them
 
 _SPACED = (  # no space, control, punctuation, arrow or line, and nothing of a script without spaces
@@ -46,6 +47,7 @@ _SPACED = (  # no space, control, punctuation, arrow or line, and nothing of a s
 _WORD = re.compile("([A-Za-z0-9]++(?:['-][A-Za-z0-9]++)*+)")  # of ASCII text: the same as of any text, faster
 _ANY_WORD = re.compile(f"([{CJK}]++|{_SPACED}++(?:['’-]{_SPACED}++)*+)")
 _SENTENCE_GAP = re.compile("[.!?](?:\\s|$)|[。！？；\\n]")
+_INNER = re.compile(r"\w(?:.*\w)?", re.DOTALL)
 _BULLET = re.compile("\\n\\s{0,40}[-+>•·–]{1,3}\\s")
 _MARKUP = str.maketrans(dict.fromkeys("*#|`", ""))
 ERROR_LINE = re.compile(
@@ -57,6 +59,9 @@ _ERROR_LINE_FACTOR = 1.8
 
 _MOST_OF_GAP = _LONGEST_RAW_GAP + 1  # characters that tell all there is to tell of a gap
 _START_GAP = "\n" * _MOST_OF_GAP
+
+# A line that begins is shown, but for one that goes on in small letters: it may have been broken for its width.
+_BREAK, _LINE = (" ", 0.0, True), ("; ", 1.0, True)
 
 _Gap: TypeAlias = "tuple[str | None, float, bool]"
 """What stands before an atom, cleaned (``None`` where the two cannot be shown as one run); its tokens; whether a sentence or line
@@ -92,15 +97,15 @@ class Atoms:
     rare: Sequence[bool] = ()
     steps: Sequence[float] = ()  # the costs, each with that of the gap before it
 
-    def add(self, text: str, units: tuple[tuple[int, int], ...] = ()) -> range:
-        """Cut a text into atoms, in order; *units* are stretches, as start and end, that are shown whole or not at all.
+    def add(self, text: str, units: tuple[tuple[int, int, LiteralKind], ...] = ()) -> range:
+        """Cut a text into atoms, in order; *units* are stretches that are shown whole or not at all.
 
         Of a text longer than twice ``READ_CHARACTERS`` only both ends are cut, and the surroundings of the rarest literal values
         between them, as far as ``SCANNED_CHARACTERS`` reach. O(length of the text), with a small share for what is only scanned.
         """
         before = len(self.texts)
         for start, end in _regions(text):
-            inside = units[bisect_left(units, (start, 0)) : bisect_left(units, (end, 0))]
+            inside = units[bisect_left(units, start, key=itemgetter(0)) : bisect_left(units, end, key=itemgetter(0))]
             inside = inside[:-1] if inside and inside[-1][1] > end else inside
             base = len(self.texts)
             pieces = self.cut(text, start, end, inside, _START_GAP)
@@ -114,20 +119,21 @@ class Atoms:
                     self.said[place] = said._replace(forms=forms, rare=rare)
         return range(before, len(self.texts))
 
-    def cut(self, text: str, start: int, end: int, units: Sequence[tuple[int, int]], gap: str) -> list[str]:
+    def cut(self, text: str, start: int, end: int, units: Sequence[tuple[int, int, LiteralKind]], gap: str) -> list[str]:
         """Cut a region into words, runs of characters, units, and what is shown whole or not at all and stands between units.
 
         Returns all of it after a *gap*: what stands before an atom, the atom, what stands before the next one, and so on.
         """
         region = text[start:end]
-        bounds = [bound - start for unit in units for bound in unit]
-        values: list[tuple[int, int, LiteralKind | None]] = [
-            value
-            for value in self.find(region)
-            if not bounds or bisect_right(bounds, value[0]) == bisect_left(bounds, value[1]) in _BETWEEN_UNITS
-        ]
+        bounds = [bound - start for unit in units for bound in unit[:2]]
+        values: list[tuple[int, int, LiteralKind | None]] = []
+        for value in self.find(region):
+            if not bounds or bisect_right(bounds, value[0]) == bisect_left(bounds, value[1]) in _BETWEEN_UNITS:
+                values.append(value)
+            elif value[2] in _CLAUSES:
+                values += _outside(region, bounds, value)
         if units:
-            values += [(first - start, last - start, LiteralKind.PAIR) for first, last in units]
+            values += [(first - start, last - start, kind) for first, last, kind in units]
             values.sort(key=itemgetter(0))
         pieces = [gap]
         others: dict[int, tuple[str, Said]] = {}  # by number what is no word
@@ -147,6 +153,7 @@ class Atoms:
         for number, (shown, tells) in others.items():
             texts[number] = pieces[2 * number + 1] = shown
             said[number] = tells
+        gaps = [_LINE if gap == _BREAK and not shown[:1].islower() else gap for gap, shown in zip(gaps, texts, strict=True)]
         pieces[-1] = pieces[-1] or text[end : end + 1]
         self.texts += texts
         self.gaps += gaps
@@ -160,6 +167,19 @@ class Atoms:
         columns = zip(*self.said, strict=True) if self.said else repeat(())
         self.forms, self.costs, self.words, self.sizes, self.kinds, self.rare = islice(columns, 6)
         self.steps = [cost + gap_cost for cost, (_, gap_cost, _) in zip(self.costs, self.gaps, strict=True)]
+
+
+def _outside(
+    region: str, bounds: Sequence[int], value: tuple[int, int, LiteralKind | None]
+) -> Iterator[tuple[int, int, LiteralKind | None]]:
+    """Yield the words of a clause that are in no unit, in stretches; the *bounds* are start and end of each unit."""
+    first, last, kind = value
+    before, after = bisect_right(bounds, first), bisect_left(bounds, last)
+    points = [*([] if before % 2 else [first]), *bounds[before:after], *([] if after % 2 else [last])]
+    for start, end in zip(points[::2], points[1::2], strict=True):
+        inner = _INNER.search(region, start, end)
+        if inner is not None:
+            yield *inner.span(), kind
 
 
 def _split(stretch: str, pieces: list[str], others: dict[int, tuple[str, Said]]) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from memci.archive.summarizers.literals import LiteralKind
 from memci.archive.summarizers.passage import Atoms
 from memci.archive.summarizers.selection import Passage, shown
-from memci.archive.summarizers.summary import OTHERS, PASSAGE, SENTENCE, USER, Word
+from memci.archive.summarizers.summary import OTHERS, PASSAGE, RESULT, SENTENCE, USER, Word
 from memci.archive.summarizers.words import UNSPACED, compiled
+from memci.messages.formats.format import SYSTEM_ROLES
 
 _TOKENS, _SHARE = 64.0, 0.75  # of all of them, at most; of the page
 _LEAST_WORTH = 0.15
@@ -32,24 +33,44 @@ def row_words(atoms: Atoms, passages: Sequence[Passage]) -> tuple[Word, ...]:
     """
     words: list[Word] = []
     factor = _UNSPACED_WORTH if _is_unspaced(atoms) else 1.0
-    starts = [passage.places.start for passage in passages]
     before, end = -1, 0
-    for first, last, worth in _joined(atoms, passages):
-        number = bisect_right(starts, first) - 1
-        passage = passages[number]
-        lead = " "
+    for _, number, first, last, worth in _answered(_joined(atoms, passages), passages):
+        passage, lead = passages[number], " "
+        text = shown(atoms, first, last)
+        if len(text) <= 1:
+            continue
         if number != before:
-            was_user, is_user = before < 0 or passages[before].speaker == "user", passage.speaker == "user"
-            lead = PASSAGE if was_user == is_user else USER if is_user else OTHERS
+            lead = _lead(passages, before, number)
+            text = f"{passage.tool} {text}" if passage.tool else text
         elif first == end and (gap := atoms.gaps[first][0]) is not None:
             lead = gap
         elif any(opens for _, _, opens in atoms.gaps[end : first + 1]):
             lead = SENTENCE
-        text = shown(atoms, first, last)
-        if len(text) > 1:
-            words.append((text, round(factor * worth, 3), lead))
-            before, end = number, last
+        words.append((text, round(factor * worth, 3), lead))
+        before, end = number, last
     return tuple(words)
+
+
+def _answered(runs: Iterator[_Run], passages: Sequence[Passage]) -> list[tuple[int, int, int, int, float]]:
+    """Return runs after the numbers of their calls and passages, results right after their calls: calls can run at once."""
+    starts = [passage.places.start for passage in passages]
+    ordered = list[tuple[int, int, int, int, float]]()
+    for first, last, worth in runs:
+        number = bisect_right(starts, first) - 1
+        call = passages[number].call
+        ordered.append((number if call is None else call, number, first, last, worth))
+    ordered.sort()
+    return ordered
+
+
+def _lead(passages: Sequence[Passage], before: int, number: int) -> str:
+    """Return what stands in front of the words of a passage after those of another; -1 for none."""
+    if before >= 0 and passages[number].call == before:
+        return RESULT
+    was_user, is_user = before < 0 or passages[before].speaker == "user", passages[number].speaker == "user"
+    if was_user == is_user:
+        return PASSAGE
+    return USER if is_user else OTHERS
 
 
 def _is_unspaced(atoms: Atoms) -> bool:
@@ -84,7 +105,9 @@ def _chosen(atoms: Atoms, passages: Sequence[Passage]) -> Iterator[_Run]:
     for passage in passages:
         some = slice(passage.places.start, passage.places.stop)
         found = atoms.worths[some]
-        if passage.speaker == "tool":
+        if passage.speaker in SYSTEM_ROLES:  # these messages stay in the window as they are
+            found = [0.0] * len(found)
+        elif passage.speaker == "tool":
             found = [worth * _RESULT_WORTH for worth in found]
         elif passage.speaker == "call":  # what is only the name of an argument has its value behind it
             found = [0.0 if after[:1] == "=" else worth for worth, after in zip(found, atoms.after[some], strict=True)]

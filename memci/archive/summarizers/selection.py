@@ -33,6 +33,8 @@ class Passage:
     closing: str
     opening_cost: float  # estimated tokens of opening or following and closing, with the line's own where it opens the line
     opening_worth: float  # what the opening tells by itself, such as the name of a tool
+    tool: str = ""  # name of the tool that a call calls
+    call: int | None = None  # of a result: the number of the passage of its call
 
 
 _Candidate = tuple[float, int, int, int]  # less worth a token, atom (-1 opens the passage), passage, whether others follow it

@@ -13,8 +13,9 @@ Word: TypeAlias = tuple[str, float, str]
 """What a row of the contents page may show of a page: a word or a literal value, whole; how much it tells (1: a rare word); and
 what leads to it from the word before, as in the source where both are neighbours there."""
 
-# Leads of words that begin another sentence, another message, what others than the user say, and what the user says after that.
-SENTENCE, PASSAGE, OTHERS, USER = "; ", ", ", " → ", " | user: "
+# Leads of words that begin another sentence, another message, what others than the user say, what the user says after that, and
+# the result of the call before.
+SENTENCE, PASSAGE, OTHERS, USER, RESULT = "; ", ", ", " → ", " | user: ", ": "
 NAME_WORTH = 20.0  # of a name that somebody gave the page, in a row: more than all other words there
 
 

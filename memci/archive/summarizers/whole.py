@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from memci.archive.summarizers.literals import PHONE_DIGITS, LiteralKind, literals
-from memci.archive.summarizers.words import CJK, STOPWORDS, compiled, estimate
+from memci.archive.summarizers.words import CJK, STOPWORDS, UNSPACED, compiled, estimate
 
 
 class Stretch(NamedTuple):
@@ -36,6 +36,10 @@ _COUNTED = f"{_SPACE}?(?:(?![{CJK}])[^\\W\\d_])++|[{CJK}]"
 _NUMBER = re.compile(
     f"(?<![\\w.])[+−±-]?\\.?(?:\\([0-9]{{1,5}}\\){_SPACE}?)?{_DIGITS}(?:{_SPACE}(?:{_TO})?{_DIGITS})*+(?:({_COUNTED})|{_SPACE}?[%‰°€£$¥])?"
 )
+_COUNTS = re.compile(  # such as "2 failed, 30 passed in 3.1s": without one of them the others say something else
+    "(?<![\\w.])[0-9]++ (?:failed|passed|errors?|failures?|skipped|warnings?|deselected|xfailed|xpassed|tests?|succeeded)\\b"
+    "(?:,? (?:and )?[0-9]++ [a-z]{3,12}\\b){1,6}(?: in [0-9.:]{1,8} ?[a-z]{0,7}\\b)?"
+)
 _CAPITAL = "[A-Z\u00c0-\u00d6\u00d8-\u00de\u0391-\u03a9\u0400-\u042f]"
 _NAME = re.compile(f"(?<!\\w){_CAPITAL}[\\w'’-]{{0,40}}+(?: (?:(?:of|de|da|van|von|del|der) )?{_CAPITAL}[\\w'’-]{{0,40}}+)++")
 _NO_NAME = re.compile(  # words that begin a sentence rather than a name
@@ -44,39 +48,51 @@ _NO_NAME = re.compile(  # words that begin a sentence rather than a name
     "|What|When|Where|Which|Who|Why|With|Would|Wow|Yeah|Yep|Yes|Your?) "
 )
 
-# Words that a clause is not to be shown without: they deny it, forbid it, limit it or make it depend on something else.
-_LIMITING = """
+# Words that a clause is not to be shown without: they deny it, forbid it, or make an exception of it ...
+_DENYING = """
 no not never none nobody nothing nowhere neither nor without cannot cant dont doesnt didnt isnt wasnt wont hardly barely unless
-until till except only must if whether instead avoid refuse refused forbid forbidden stop maybe perhaps might should
-nicht kein keine keinen keinem keiner keines nie niemals nichts niemand ohne nur außer falls bis muss müssen sondern vielleicht
-ne pas jamais rien personne aucun aucune sans sauf seulement si doit jusqu
-nunca jamás nada nadie ningún ninguno ninguna sin excepto solo sólo salvo hasta tampoco
-não nem nenhum nenhuma sem exceto apenas somente até
-non mai niente nessuno nessuna senza tranne soltanto finché
-niet geen nooit niets niemand zonder alleen tenzij tot moet
+except only avoid refuse refused forbid forbidden
+nicht kein keine keinen keinem keiner keines nie niemals nichts niemand ohne nur außer
+ne pas jamais rien personne aucun aucune sans sauf seulement
+nunca jamás nada nadie ningún ninguno ninguna sin excepto solo sólo salvo tampoco
+não nem nenhum nenhuma sem exceto apenas somente
+non mai niente nessuno nessuna senza tranne soltanto
+niet geen nooit niets niemand zonder alleen tenzij
 inte ingen inget aldrig utan bara ikke aldri aldrig uten ei ilman vain
 nie nigdy bez tylko chyba oprócz
 değil yok asla hiç sadece olmadan
-не нет ни никогда нельзя без только кроме если пока никто ничего должен должна должны нужно ні немає тільки якщо
-δεν μην μη όχι χωρίς μόνο ποτέ αν
-لا لم لن ليس ليست بدون فقط إلا أبدا إذا ممنوع
-לא אין בלי רק אל אם אסור
-नहीं न मत बिना केवल सिर्फ अगर कभी
+не нет ни никогда нельзя без только кроме никто ничего ні немає тільки
+δεν μην μη όχι χωρίς μόνο ποτέ
+لا لم لن ليس ليست بدون فقط إلا أبدا ممنوع
+לא אין בלי רק אל אסור
+नहीं न मत बिना केवल सिर्फ कभी
 """
-_WORDS = "|".join(sorted(set(_LIMITING.split()), key=len, reverse=True))
-_LIMIT = (
-    f"(?<!\\w)(?:(?:{_WORDS})(?!\\w)|n['’]\\w)|(?<=[^\\W\\d_])n['’]t(?!\\w)|off[ -]limits(?!\\w)"
-    "|(?<![是能可好])不(?!错|过|仅|但|同|客气|用谢|好意思|$)|(?<![特区分个级差])别(?![的人墅名])|(?<!有)没|沒|勿|未(?!来)"
-    "|无法|無|禁止|只|仅|除非|除了|必须|如果|要是|除外"
-    "|ない|なかった|ません|ず(?=に)|禁止|だけ|しか|以外|もし|なら"
-    "|(?<![가-힣])(?:안|못)(?= )|않|없|말(?=[아고라])|지 마|금지|만(?= )|제외|ไม่|ห้าม|อย่า|เท่านั้น|ยกเว้น|ถ้า"
+# ... or say how it is meant, or when it holds.
+_QUALIFYING = """
+until till must if whether instead stop maybe perhaps might should falls bis muss müssen sondern vielleicht si doit jusqu hasta
+até finché tot moet если пока должен должна должны нужно якщо αν إذا אם अगर
+"""
+
+
+def _any_of(table: str) -> str:
+    return "|".join(sorted(set(table.split()), key=len, reverse=True))
+
+
+_DENIAL = (
+    f"(?<!\\w)(?:(?:{_any_of(_DENYING)})(?!\\w)|n['’]\\w)|(?<=[^\\W\\d_])n['’]t(?!\\w)|off[ -]limits(?!\\w)"
+    "|(?:(?<![是能可好])|(?<=是)(?!不是)|(?<=能)(?!不能)|(?<=可)(?!不可)|(?<=好)(?!不好))不(?!错|过|仅|但|同|客气|用谢|好意思|[?？]|$)"
+    "|(?<![特区分个级差])别(?![的人墅名])|(?<!有)没(?![?？]|$)|沒|勿|未(?!来)"
+    "|无法|無|禁止|只|仅|除非|除了|除外|ない|なかった|ません|ず(?=に)|だけ|しか|以外"
+    "|(?<![가-힣])(?:안|못)(?= )|않|없|말(?=[아고라])|지 마|금지|만(?= )|제외|ไม่|ห้าม|อย่า|เท่านั้น|ยกเว้น"
 )
+_LIMIT = f"{_DENIAL}|(?<!\\w)(?:{_any_of(_QUALIFYING)})(?!\\w)|必须|如果|要是|もし|なら|ถ้า"
 # Those of them that say when what follows the comma holds.
 _CONDITION = (
     "(?<!\\w)(?:if|unless|until|till|whether|except|instead|falls|bis|si|sauf|jusqu|hasta|salvo|até|finché|tenzij|tot|chyba|eğer"
     "|если|пока|якщо|αν|إذا|إلا|אם|अगर)(?!\\w)|除非|除了|如果|要是|もし|なら|ถ้า|ยกเว้น"
 )
 _SENTENCE_END = re.compile("[.!?…](?=[\\s\"'”’)\\]]|$)|[。！？；\\n\r|]|;\\s")
+_BEFORE_CUT = " ,;:，、；：…"
 _INNER = re.compile("\\w(?:.*\\w)?", re.DOTALL)
 _PART_END = re.compile("[,:;](?=\\s)|[，、：；()（）]|\\s[–—-]\\s")
 
@@ -90,6 +106,51 @@ def stretches(text: str) -> list[Stretch]:
     return joined
 
 
+def beginning(text: str, most: int) -> str:
+    """Return a text, or as much of its beginning as *most* characters hold, cut between words and within no ``Stretch``.
+
+    Where that leaves less than a third, as of one long clause, it is cut within clauses. O(*most*).
+    """
+    if len(text) <= most:
+        return text
+    text, end = text[: most + _LONGEST_NUMBER], most - 1
+    for found in (stretches(text), starmap(Stretch, literals(text))):
+        cut = next((start for start, stop, _ in found if start < end < stop), end)
+        spaces = [place for place in (text.rfind(" ", 0, cut + 1), text.rfind("\n", 0, cut + 1)) if place > 0]
+        if not text[:cut].isascii() and compiled(UNSPACED).match(text, cut):
+            spaces.append(cut)
+        if spaces and max(spaces) * 3 >= most:
+            return text[: max(spaces)].rstrip(_BEFORE_CUT) + "…"
+    return text[:end] + "…"
+
+
+def denied_clauses(text: str) -> list[tuple[int, int]]:
+    """Return start and end of each clause with a word that denies, forbids or excepts something. O(its length)."""
+    denials = [denial.span() for denial in compiled(_DENIAL, re.IGNORECASE).finditer(text)]
+    clauses, place = list[tuple[int, int]](), 0
+    for start, end in _between(_SENTENCE_END, text, 0, len(text)) if denials else ():
+        first = place
+        while place < len(denials) and denials[place][0] < end:
+            place += 1
+        clauses += _limited_parts(text, start, end, denials[first:place]) if first < place else ()
+    return clauses
+
+
+def undenied(text: str) -> str:
+    """Return a text without the words that deny, forbid or except something. O(its length)."""
+    return compiled(_DENIAL, re.IGNORECASE).sub(" ", text)
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text, from their first letter or digit to their last. O(its length)."""
+    return [text[start:end] for start, end in _between(_SENTENCE_END, text, 0, len(text))]
+
+
+def denies(text: str) -> bool:
+    """Return whether a text has a word that denies, forbids or excepts something."""
+    return compiled(_DENIAL, re.IGNORECASE).search(text) is not None
+
+
 def _joined(first: Stretch, second: Stretch) -> Stretch:
     """Join two that overlap: a clause stays one, what is too long to be shown does; else the kind is that of the longer."""
     kind = next((each for each in (LiteralKind.BLOB, LiteralKind.CLAUSE) if each in (first.kind, second.kind)), None)
@@ -99,6 +160,7 @@ def _joined(first: Stretch, second: Stretch) -> Stretch:
 
 def _numbers(text: str) -> Iterator[Stretch]:
     """Yield numbers with all their groups of digits, and with the word after them, which says what is counted."""
+    yield from (Stretch(*match.span(), LiteralKind.CLAUSE) for match in _COUNTS.finditer(text))
     for match in _NUMBER.finditer(text):
         word = match[1]
         end = match.start(1) if word is not None and word.strip().lower() in STOPWORDS else match.end()

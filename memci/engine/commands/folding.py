@@ -8,7 +8,8 @@ import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item, within
 from memci.archive.contents.importance import Weights
-from memci.archive.contents.outline import SHARE, Shortened, beside, outline, shorten
+from memci.archive.contents.outline import SHARE as OUTLINE_SHARE
+from memci.archive.contents.outline import Shortened, beside, outline, shorten
 from memci.archive.contents.shrink import Shrinkage, shrink
 from memci.archive.contents.working_set import Kind, WorkingSet, as_values, continuation_value, render
 from memci.chapters.address import page_number
@@ -18,6 +19,7 @@ from memci.engine.core.core import Core
 from memci.engine.core.kept_state import PreparedPage
 from memci.engine.core.monitor import Eviction, Fold, FoldFailed, logger
 from memci.engine.history import blocks
+from memci.engine.history.directives import SHARE, Directive, directives_of, fitting, marked, merged
 from memci.engine.history.events import Event, FoldUndone, PageRecalled, PagesFaded, PagesFolded
 from memci.engine.history.folded import entries_before_fold
 from memci.engine.history.page_codec import file_name, page_value
@@ -131,6 +133,8 @@ def _plan_to(core: Core, goal: int, budget: int) -> FoldPlan:
         working = _shown_tokens(_working(core, taken, usual))
         if listed or config.summary.continuation:
             more += working - (state.working.message_tokens if listed or state.working.continues else 0)
+        directives, _ = _directives(core, folded)
+        more += sum(each.node.tokens for each in directives if not each.repeated) - state.directive_tokens
         if not listed:
             return more
         made, most = [_archived(core, each) for each in taken], usual - min(working, int(WORKING_SHARE * usual))
@@ -159,6 +163,7 @@ def fold(  # noqa: PLR0913 (what bounds it)
         return _told(core, before, plan.reason)
     folded = [page for index in dict.fromkeys(plan.pages) if (page := state.active.find_page(index)) is not None]
     kept = [page.index for page in folded if page.index in state.kept] if state.kept else ()
+    directives, dropped = _directives(core, folded)
     usual = planner.contents_limit(state, config, config.budget.tokens if budget is None else budget)
     taken = [preparing.take(core, page, planner.entry_room(usual, page.tokens)) for page in folded]
     working = _working(core, taken, usual) if taken else None
@@ -167,10 +172,9 @@ def fold(  # noqa: PLR0913 (what bounds it)
     low_share = config.contents.low_share if limit is None or limit >= most else 1.0
     limit = most if limit is None else min(limit, most)
     revised, attached = {index: pages.load(core, index) for index in state.late}, state.recalled.attachments
+    taken += [preparing.take(core, page, planner.entry_room(usual, page.tokens)) for page in revised.values()]
     revisions = dict.fromkeys((page.index for page in folded), 0)
-    for index, page in revised.items():
-        taken.append(preparing.take(core, page, planner.entry_room(usual, page.tokens)))
-        revisions[index] = pages.get_facts(core, index).revision + 1
+    revisions |= {index: pages.get_facts(core, index).revision + 1 for index in revised}
     entries = [summarizing.summarized(core, _archived(core, made, revisions[made.page.index])) for made in taken]
     better = {item.index: item for item in summarizing.improved(core, state.archive.entries) if item.index not in revised}
     entries += [item for item in better.values() if isinstance(item, ContentsEntry)]
@@ -182,8 +186,15 @@ def fold(  # noqa: PLR0913 (what bounds it)
         entries = [each for each in entries if each is not closed[0]]
         entries.append(summarizing.sized(core, summarizing.titled(closed[0], title)))
         contents = _contents_with(core, [*better.values(), *entries], plan.pages)
-    titled = (title, [entry.index for entry in closed]) if len(closed) > 1 else None
-    shrinkage = _shrunk(core, contents, limit=limit, room=most, low_share=low_share, evict=evict, titled=titled)
+    shrinkage = _shrunk(
+        core,
+        contents,
+        limit=limit,
+        room=most,
+        low_share=low_share,
+        evict=evict,
+        titled=(title, [entry.index for entry in closed]) if len(closed) > 1 else None,
+    )
     too_large = not evict and sum(entry.contents_tokens for entry in shrinkage.entries) > limit
     changed = entries or better or shrinkage.details or shrinkage.directories or shrinkage.evicted or _stale_text(core, shortened)
     if too_large or not changed:
@@ -213,16 +224,35 @@ def fold(  # noqa: PLR0913 (what bounds it)
         contents_tokens=contents_tokens(core, shrinkage.entries, shortened),
         topic=topic or None,
         working=working,
+        directives=[[each.node.seq, each.last_seq] for each in directives] if directives or state.directives else None,
         outline=None if is_outlined else {"tokens": outline_tokens, "shortened": shortened},
         read=directories,
     )
     core.commit([*trims, event])
     _list_anew(core)
     core.catch_up()
-    done = _told(core, before, plan.reason, event.folded, [index for index, _ in shrinkage.evicted], kept=kept)
+    done = _told(core, before, plan.reason, event.folded, [index for index, _ in shrinkage.evicted], kept=kept, dropped=dropped)
     if shrinkage.evicted:
         core.monitor.tell(Eviction(pages=tuple(shrinkage.evicted)))
     return done
+
+
+def _directives(core: Core, folded: Collection[Page]) -> tuple[list[Directive], list[str]]:
+    """Return the directives that windows keep once pages fold, and the addresses of those without room. O(visible)."""
+    state = core.state
+    new = [directive for page in folded for directive in directives_of(page, state.system_seq)]
+    if not new and not state.directives:
+        return [], []
+    gone = {page.index for page in folded}
+    visible = (node for page in state.active.pages() if page.index not in gone for node in page.nodes())
+    directives = marked(merged([*state.directives, *new]), visible)
+    budget = max(core.config.budget.tokens, planner.next_budget(state, core.config))
+    shown = fitting(
+        [directive for directive in directives if not directive.repeated],
+        SHARE * planner.conversation_budget(state, budget) / state.scale,
+    )
+    kept = [directive for directive in directives if directive.repeated or directive in shown]
+    return kept, [directive.address for directive in directives if directive not in kept]
 
 
 def _put_files(core: Core, taken: Sequence[PreparedPage], revisions: Mapping[str, int]) -> None:
@@ -280,12 +310,26 @@ def undo_fold(core: Core, meant: LastFold | None) -> Fold:
 
 
 def _told(  # noqa: PLR0913 (what a fold tells)
-    core: Core, before: int, reason: str, pages: Sequence[str] = (), evicted: Sequence[str] = (), *, kept: Sequence[str] = ()
+    core: Core,
+    before: int,
+    reason: str,
+    pages: Sequence[str] = (),
+    evicted: Sequence[str] = (),
+    *,
+    kept: Sequence[str] = (),
+    dropped: Sequence[str] = (),
 ) -> Fold:
     """Tell observers of what was committed just now, and return it."""
     after, seq, gone = core.lay_out(core.state, core.state.settled).tokens, core.state.seq, tuple(evicted)
     done = Fold(
-        pages=tuple(pages), evicted=gone, tokens_before=before, tokens_after=after, reason=reason, seq=seq, kept=tuple(kept)
+        pages=tuple(pages),
+        evicted=gone,
+        tokens_before=before,
+        tokens_after=after,
+        reason=reason,
+        seq=seq,
+        kept=tuple(kept),
+        dropped_directives=tuple(dropped),
     )
     core.monitor.tell(done)
     return done
@@ -400,7 +444,7 @@ def _outline(core: Core, contents: Sequence[Item], limit: int, *, grows: bool = 
     if not core.state.tree or not core.config.contents.listed:
         return {}, 0
     left = limit - sum(entry.contents_tokens for entry in contents)
-    room = max(left, int(SHARE * limit), 0)
+    room = max(left, int(OUTLINE_SHARE * limit), 0)
     return shorten(core.state.tree, room if grows else min(room, core.state.tree.outline_tokens), core.counter.count)
 
 

@@ -47,7 +47,7 @@ class Window:
     ``system`` is the system prompt, where the format has a parameter of its own for it (Anthropic's: text blocks), else ``None``.
     ``tokens`` is at most its size, the tools and the start of the reply included, and never above ``budget``; ``zone`` is how
     full it is; ``breakdown`` has them by part and adds up: ``system, tools, contents, working, recalled, active, open, reply``,
-    and ``mounted``, ``slots`` and ``extra`` where there are any.
+    and ``mounted``, ``directives``, ``slots`` and ``extra`` where there are any.
     ``seq`` is the sequence number of the last event in it; ``session.render(at=seq)`` makes it again.
     """
 
@@ -319,7 +319,8 @@ def _shortened(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled
 def _halved(core: Core, excerpts: Mapping[str, list[int]]) -> dict[str, list[int]]:
     """Return what stubs show after the next of few steps in which they get shorter: half of it each, then the least."""
     halved = dict[str, list[int]]()
-    for page in core.state.active.pages():
+    apart = core.state.opening
+    for page in (*([] if apart is None else [apart]), *core.state.active.pages()):
         for position, node in enumerate(page.nodes(), start=1):
             characters = excerpts.get(str(node.seq), (0, 0))[0] // 2
             if characters > 2 * STUB_CHARACTERS:
@@ -347,8 +348,8 @@ def _climb(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
         layout = _climbed(core, wanted, (_fade, _shorten_contents))
         if layout.tokens <= wanted.budget:
             return layout, wanted
-    for contents in (True, False):  # without it in one window, nothing is lost for later ones
-        layout, settled = stubbed(core.state, attrs.evolve(wanted, contents=contents), lay_out)
+    for contents, directives in ((True, True), (False, True), (False, False)):  # nothing is lost for later windows
+        layout, settled = stubbed(core.state, attrs.evolve(wanted, contents=contents, directives=directives), lay_out)
         if layout.tokens <= wanted.budget:
             return layout, settled
     raise BudgetError(budget=wanted.budget, tokens=layout.tokens, breakdown=layout.breakdown)

@@ -66,7 +66,8 @@ class Fold(_Heard):
     ``pages`` left the window, oldest first, or with ``undo`` came back; where there are none, long results were trimmed, or the
     window shows a newer contents page. ``evicted`` are the indexes of the entries that left the contents page with it; ``seq`` is
     the event's sequence number, 0 when nothing was to be done. ``kept`` are those of the pages that were kept, and that a window
-    had no room for.
+    had no room for. ``dropped_directives`` are the addresses of system and developer messages of folded pages that windows no
+    longer show, as their share of the budget has no room for them.
     """
 
     pages: tuple[str, ...]
@@ -76,6 +77,7 @@ class Fold(_Heard):
     reason: str
     seq: int
     kept: tuple[str, ...] = ()
+    dropped_directives: tuple[str, ...] = ()
 
 
 @attrs.frozen(kw_only=True)

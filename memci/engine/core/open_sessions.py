@@ -30,6 +30,7 @@ def _estimated_bytes(kept: KeptState) -> int:
     raw += [len(quotes.block.raw) for quotes in state.recalled.quotes.values()]
     raw += [len(state.slots.block.raw)] if state.slots is not None else []
     raw += [len(node.message.raw) for node in (state.opening.nodes() if state.opening else ())]
+    raw += [len(directive.node.message.raw) for directive in state.directives]
     sent = sum(len(message) for window in prepared.windows for message in window.raws)
     items = len(raw) + len(state.archive.entries)
     return _STATE_BYTES + sum(raw) + sent + _ITEM_BYTES * items + _PREPARED_BYTES * len(prepared.pages)

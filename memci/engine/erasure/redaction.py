@@ -306,7 +306,8 @@ class Redaction:
         return self._named(body)
 
     _folded_parts = _of(topic=_topic, entries=_item, directories=_item, working=_working)
-    _last_fold = _of(entries=_item, working=_working, summaries=_summary, titles=_called)
+    _directive = _of(page=_page)
+    _last_fold = _of(entries=_item, working=_working, summaries=_summary, titles=_called, directives=_directive)
 
     def _folded(self, body: Body) -> Body:
         for value in body.get("entries", ()):
@@ -412,6 +413,7 @@ class Redaction:
             entries=_item,
             published=published,
             opening=_page,
+            directives=_directive,
             late=_late,
             summaries=_summary,
             working=_working,

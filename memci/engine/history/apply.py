@@ -117,6 +117,7 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
         case events.PageErased():
             state.erased_seq = seq
             state.bookmarks = {at: each for at, each in state.bookmarks.items() if each[0] != event.page}
+            state.keep_directives(lambda directive: directive.page != event.page)
         case (
             SegmentAdded()
             | NoteWritten()
@@ -174,6 +175,7 @@ def _window_tokens(state: State) -> int:
     shown, recalled = state.archive.message_list, state.recalled
     tokens = REPLY_TOKENS + settled.tools_tokens + settled.extra_tokens
     tokens += state.system.message_list.tokens + state.hidden_tokens + state.headlines_tokens + state.active.message_list.tokens
+    tokens += state.directive_tokens if state.directives else 0
     if shown.head is not None:
         tokens += shown.tokens + state.instruction_tokens * settled.explains + state.working.message_tokens
     for part in (state.opening, state.slots, *state.mounts.values(), *recalled.attachments.values(), *recalled.quotes.values()):
@@ -208,6 +210,8 @@ def _set_system(state: State, event: events.SystemSet, seq: int) -> None:
     for index in state.hidden:
         state.recalled.fade(index)
     state.hidden, state.system_names, state.hidden_tokens = {}, {}, 0
+    state.system_seq = seq
+    state.keep_directives(lambda _: False)
 
 
 def _recall(state: State, event: events.PageRecalled, seq: int) -> None:
@@ -339,9 +343,12 @@ def _configure(state: State, event: events.SessionConfigured) -> None:
     state.renderer = event.renderer
     state.instructions, state.instruction_tokens = event.instructions, event.instruction_tokens
     state.headlines, state.headlines_tokens = event.headlines, event.headlines_tokens
-    counted = event.counted
-    if counted is None:
-        return
+    if event.counted is not None:
+        _recount_visible(state, event.counted)
+
+
+def _recount_visible(state: State, counted: Mapping[str, Any]) -> None:
+    """Give all that is visible the sizes that it has under another counter. O(visible)."""
     for chapter in state.verbatim():
         for page in list(chapter.pages()):
             _recount(page, counted["pages"][page.index])
@@ -357,6 +364,8 @@ def _configure(state: State, event: events.SessionConfigured) -> None:
     if state.opening is not None:
         _resize(state.opening, counted["opening"])
         state.opening.tokens = sum(node.tokens for node in state.opening.nodes())
+    for directive, tokens in zip(state.all_directives(), counted.get("directives", ()), strict=True):
+        directive.node.tokens = tokens
     state.archive.recount(counted["contents"])
     made, tokens = state.working.continuation, counted.get("working", 0)
     made = None if made is None else attrs.evolve(made, tokens=counted.get("continuation", 0))
@@ -440,6 +449,7 @@ def _rewind(state: State, event: events.Rewound) -> None:
     state.turn_page = event.opening_page
     state.opening = None if event.opening is None else page_from_value(event.opening, state.wire.facts)
     state.last_fold = None
+    state.keep_directives(lambda directive: page_number(directive.page) < number)
     if event.contents_tokens is not None:
         publish(state, event.contents_tokens)
 

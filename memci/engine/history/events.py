@@ -110,6 +110,8 @@ class PagesFolded(Kind, kind="folded", version=2):
     working: Mapping[str, Any] | None = None
     # Where it changes: how the outline of what was made is ``shortened``, by segment, and its size (``tokens``).
     outline: Mapping[str, Any] | None = None
+    # Of the directives that the window keeps from then on: seq, and that of the latest equal message; None for those before.
+    directives: list[list[int]] | None = None
     read: Sequence[Directory] | None = attrs.field(default=None, eq=False, repr=False)  # of this process; not in the record
 
 
@@ -359,6 +361,7 @@ class WindowSettled(Kind, kind="settled", version=2):
     extra: dict[str, str] = attrs.field(factory=dict)  # what the application says beside this call alone, by name
     extra_tokens: int = 0  # of the block that shows it
     mounts: bool = True  # whether contents of mounted sessions are shown, as far as there is room; false in older journals alone
+    directives: bool = True  # whether directives are shown, as far as their share has room for them
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

@@ -8,6 +8,7 @@ from memci.archive.contents.contents_page import ContentsEntry, Detail, Director
 from memci.chapters.address import is_root, page_number
 from memci.chapters.page import Page
 from memci.engine.history import blocks, events
+from memci.engine.history.directives import Directive, directives_of
 from memci.engine.history.page_codec import page_from_value
 from memci.engine.history.state import LastFold, State, opening_of
 
@@ -29,12 +30,16 @@ def fold(state: State, event: events.PagesFolded) -> None:  # noqa: C901 (what a
     known = (_known(entry, new.get(entry.index), titled=entry.index in titles) for entry in state.archive.entries)
     before = tuple(known)
     state.folded_turn = event.turn if event.folded else state.folded_turn
+    former = state.directives
+    if event.directives is not None:
+        state.directives = _directives(state, event)
     kept = {index: state.kept[index] for index in event.folded if index in state.kept} if state.kept else {}
     _take_out(state, event.folded)
     folded, revised = tuple(event.folded), tuple(event.revised)
     stay = {page.index for page in state.active.pages()} | ({state.archive.root} if event.working is None else set())
     published = {index: each for index, each in state.summaries.items() if index not in stay}
-    state.last_fold = LastFold(folded, before, state.working, published, state.topic, titles, revised, kept)
+    state.last_fold = LastFold(folded, before, state.working, published, state.topic, titles, revised, kept, former)
+    state.keep_directives(lambda _: True)
     state.topic = topic.get("last", state.topic)
     state.summaries = {index: each for index, each in state.summaries.items() if index in stay}
     asked = stay.union(folded, revised, [state.archive.root])
@@ -59,6 +64,14 @@ def fold(state: State, event: events.PagesFolded) -> None:  # noqa: C901 (what a
         state.tree.outline_tokens = event.outline["tokens"]
         state.tree.shortened = {name: (plain, unlisted) for name, (plain, unlisted) in event.outline["shortened"].items()}
     publish(state, event.contents_tokens)
+
+
+def _directives(state: State, event: events.PagesFolded) -> tuple[Directive, ...]:
+    """Return the directives that a fold keeps. O(entries of what folds)."""
+    pages = filter(None, map(state.active.find_page, event.folded))
+    new = (directive for page in pages for directive in directives_of(page, state.system_seq))
+    known = {directive.node.seq: directive for directive in (*state.directives, *new)}
+    return tuple(attrs.evolve(known[seq], last_seq=last_seq) for seq, last_seq in event.directives or ())
 
 
 def _known(entry: Item, new: ContentsEntry | None, *, titled: bool) -> Item:
@@ -121,6 +134,7 @@ def keep(state: State, event: events.PageKept) -> None:
     page = state.active.find_page(event.page)
     assert page is not None, event.page
     state.kept[event.page] = event.by
+    state.keep_directives(lambda _: True)
     if page is not state.active.open_page:
         for node in page.nodes():
             node.trimmed = ()
@@ -170,7 +184,9 @@ def undo_fold(state: State, event: events.FoldUndone) -> None:
         state.summaries |= state.last_fold.summaries
         state.topic = state.last_fold.topic
         state.kept |= state.last_fold.kept
+        state.directives = state.last_fold.directives
     state.last_fold, state.folded_turn = None, state.turn
+    state.keep_directives(lambda _: True)
     publish(state, event.contents_tokens)
 
 

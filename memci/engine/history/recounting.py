@@ -29,12 +29,13 @@ def recounted(
         shown = [count_trimmed(at, message, tokens, node.trimmed[1:])] if node.trimmed else []
         return [tokens, count_stub(at, message, tokens), *shown]
 
-    working = state.working
+    working, directives = state.working, state.all_directives()
     return {
         "pages": {page.index: sizes(page) for chapter in state.verbatim() for page in chapter.pages()},
         "opening": sizes(state.opening) if state.opening is not None else [],
         "blocks": {index: count(attachment.block) for index, attachment in state.recalled.attachments.items()},
         "quotes": {str(seq): count(quotes.block) for seq, quotes in state.recalled.quotes.items()},
+        **({} if not directives else {"directives": [count(each.node.message) for each in directives]}),
         **({} if not state.hidden else {"hidden": {index: count(each.message) for index, each in state.hidden.items()}}),
         **({} if not state.mounts else {"mounts": _mounts(state, count)}),
         **({} if state.slots is None else {"slots": count(state.slots.block)}),

@@ -1,6 +1,6 @@
 """The state of a session: what is visible or attached, as its events made it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import Any
 
@@ -16,6 +16,7 @@ from memci.chapters.address import is_root
 from memci.chapters.page import ActiveChapter, Chapter, MessageNode, Page, SystemChapter
 from memci.chapters.recalled import RecallChapter
 from memci.engine.history.blocks import OLDEST_RENDERER
+from memci.engine.history.directives import Directive, marked
 from memci.engine.history.events import SummaryPrepared, WindowSettled
 from memci.engine.settings.config import Config
 from memci.messages.formats import format as formats
@@ -66,6 +67,7 @@ class LastFold:
     titles: Mapping[str, str] = attrs.field(factory=dict)  # what pages were called that it gave the title of a topic, by index
     revised: tuple[str, ...] = ()  # archived pages that took late results in with it
     kept: Mapping[str, str] = attrs.field(factory=dict)  # of those that folded, as the state had them before
+    directives: tuple[Directive, ...] = ()  # before it
 
 
 @attrs.frozen(kw_only=True)
@@ -151,6 +153,8 @@ class State:
     promoted: dict[str, tuple[str, int]] = attrs.field(factory=dict)  # by page: the note of it in long-term memory, of a revision
     turn_page: str = ""  # the first page of the open turn; empty before the first
     opening: Page | None = None  # what the user opened the turn with, from its first page's archiving to the fold after the turn
+    directives: tuple[Directive, ...] = ()  # the oldest first, by when they were said last
+    system_seq: int = 0  # of the event that replaced the system part last; 0 for none
     pinned: set[str] = attrs.field(factory=set)
     kept: dict[str, str] = attrs.field(factory=dict)  # pages in view that folds pass by, and who keeps each
     lease: tuple[int, str] = (0, "")  # the event of the last one, and until when it is; 0 for none
@@ -280,6 +284,22 @@ class State:
         older = [each for each, end in zip(self.carried, ends, strict=False) if end >= self.spent.calls - 1]
         return [*older, *self.carried[-1:]]
 
+    def keep_directives(self, is_kept: Callable[[Directive], bool]) -> None:
+        """Drop the other directives, and note which of those kept are in the active part. O(visible)."""
+        kept = [directive for directive in self.directives if is_kept(directive) and directive.page not in self.active]
+        self.directives = marked(kept, self.active.message_list)
+        if self.last_fold is not None and self.last_fold.directives:
+            self.last_fold = attrs.evolve(self.last_fold, directives=tuple(filter(is_kept, self.last_fold.directives)))
+
+    def all_directives(self) -> list[Directive]:
+        """Return the directives of now, and those that undoing the last fold would bring back. O(those)."""
+        return [*self.directives, *(self.last_fold.directives if self.last_fold is not None else ())]
+
+    @property
+    def directive_tokens(self) -> int:
+        """Tokens of the directives that windows show, where there is room for all. O(directives)."""
+        return sum(directive.node.tokens for directive in self.directives if not directive.repeated)
+
     def open_seqs(self) -> set[int]:
         """Return the sequence numbers of what is being said, and of what opened its turn where that stands apart. O(those)."""
         apart = self.opening if self.opening is not None and self.opening.index == self.turn_page else None
@@ -301,6 +321,7 @@ class State:
         assert not shown & archived, (shown, archived)
         assert not shown & set(self.late), (shown, set(self.late))
         assert shown.issuperset(self.kept), (shown, self.kept)
+        assert not shown & {directive.page for directive in self.directives}
         assert not shown & {page.index for page in self.recalled.pages()}
         assert set(self.recalled.attachments) == {page.index for page in self.recalled.pages()}
         assert all(page.head is not None for page in self.active.pages() if page is not self.active.open_page)

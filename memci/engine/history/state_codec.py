@@ -14,6 +14,7 @@ from memci.archive.contents.tree import Tree
 from memci.archive.contents.working_set import WorkingSet, as_values, continuation_from, continuation_value, from_values
 from memci.chapters.page import Page
 from memci.chapters.recalled import Attachment, Quotes
+from memci.engine.history import directives
 from memci.engine.history.blocks import OLDEST_RENDERER, passages_block, slots_block
 from memci.engine.history.events import SummaryPrepared, WindowSettled, known_fields
 from memci.engine.history.page_codec import Written, page_from_value, page_value
@@ -22,13 +23,13 @@ from memci.engine.settings.config import Config
 from memci.messages.formats.format import Format
 from memci.messages.message import Message
 
-VERSION = 16
+VERSION = 17
 
-_READ = (6, 7, 8, 9, 10, 11, 12, 13, 14, 15, VERSION)
+_READ = (6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, VERSION)
 
 _NUMBERS = ("seq", "turn", "scale", "erased_seq", "instruction_tokens", "next_checkpoint")
 _AS_THEY_ARE = ("session", "turn_page", "instructions", *_NUMBERS)
-_LATER = ("folded_turn", "topic", "headlines", "headlines_tokens")  # which older states do not have
+_LATER = ("system_seq", "folded_turn", "topic", "headlines", "headlines_tokens")  # which older states do not have
 _COPIED = ("next_number", "ratios", "detours", "answers")
 _OF_ATTACHMENTS = ("anchor", "turn", "tokens", "prefetched", "used_seq", "media", "dated", "lasting")
 
@@ -36,6 +37,7 @@ _OF_ATTACHMENTS = ("anchor", "turn", "tokens", "prefetched", "used_seq", "media"
 def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]:
     """Return the state as a value that JSON can hold. O(visible)."""
     archive, page = state.archive, partial(page_value, written=written)
+    directive = partial(directives.to_value, page_value=page)
     listed = {entry.index: entry for entry in archive.entries}
 
     def known(item: Item) -> dict[str, Any]:
@@ -91,7 +93,9 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
             "titles": last.titles,
             "revised": last.revised,
             **({"kept": last.kept} if last.kept else {}),
+            **({"directives": list(map(directive, last.directives))} if last.directives else {}),
         },
+        **({"directives": list(map(directive, state.directives))} if state.directives else {}),
         **_hidden_value(state, written),
         **({"slots": {"texts": state.slots.texts, "tokens": state.slots.tokens}} if state.slots is not None else {}),
         **({"tree": state.tree.to_mapping()} if state.tree != Tree() else {}),
@@ -150,6 +154,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
     )
     facts = state.wire.facts
     page = partial(page_from_value, facts=facts)
+    state.directives = tuple(directives.from_value(each, page) for each in value.get("directives", ()))
     for chapter, pages in ((state.system, value["system"]), (state.active, value["active"])):
         for each in pages:
             chapter.add_page(page(each))
@@ -179,6 +184,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
             titles=last.get("titles", {}),
             revised=tuple(last.get("revised", ())),
             kept=last.get("kept", {}),
+            directives=tuple(directives.from_value(each, page, state.directives) for each in last.get("directives", ())),
         )
     if (shown := value["published"]) is not None:
         directories = [each for item in shown["directories"] if isinstance(each := known(item), Directory)]

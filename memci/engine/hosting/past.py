@@ -114,6 +114,7 @@ def _known(state: State) -> Iterator[tuple[int, Source]]:
         yield id(shown.message), Source("contents")
     yield from ((id(each.block), Source("recalled", index)) for index, each in state.recalled.attachments.items())
     yield from ((id(each.block), Source("recalled")) for each in state.recalled.quotes.values())
+    yield from ((id(each.node.message), Source("directives", each.page)) for each in state.directives)
     if state.opening is not None:
         yield from _of_page(state.opening, "open")
     for page in state.active.pages():

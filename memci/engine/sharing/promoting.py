@@ -9,6 +9,7 @@ import attrs
 
 from memci.archive.catalogue.page_facts import PageState
 from memci.archive.contents.tree import Origin
+from memci.archive.summarizers.whole import beginning
 from memci.chapters.address import is_foreign, is_note
 from memci.chapters.page import Page
 from memci.engine.commands.closing import checked_name
@@ -73,7 +74,7 @@ def _lines(page: Page, count: Callable[[str], int]) -> Iterator[str]:
             line = f"{node.message.speaker}: {text}"
             if text and room > 0:
                 tokens = count(line) + 1
-                yield line if tokens <= room else f"{line[: max(len(line) * room // tokens, 1)]}…"
+                yield line if tokens <= room else beginning(line, max(len(line) * room // tokens, 1) + 1)
                 room -= tokens
 
 

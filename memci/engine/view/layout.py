@@ -10,13 +10,16 @@ from memci.archive.contents.working_set import render
 from memci.chapters.page import MessageNode, Page
 from memci.chapters.recalled import Attachment
 from memci.engine.history import blocks
+from memci.engine.history.directives import SHARE as DIRECTIVES_SHARE
+from memci.engine.history.directives import Directive, fitting
 from memci.engine.history.events import WindowSettled
 from memci.engine.history.state import Mount, State, opening_of
 from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.message_tokens import REPLY_TOKENS
 
-PARTS = ("system", "tools", "contents", "working", "recalled", "active", "open", "reply")  # and ``mounted``, ``slots``, ``extra``
+PARTS = ("system", "tools", "contents", "working", "recalled", "active", "open", "reply")
+"""The parts of every window; ``mounted``, ``directives``, ``slots`` and ``extra`` are in those that have them."""
 
 MOUNTS_SHARE = 0.5  # of a window's budget, that contents of mounted sessions may take
 
@@ -167,6 +170,9 @@ class View:
         tells = shown is not None or continues if listed else continues and state.config.summary.continuation
         if has_room and tells and (text := render(state.working)):
             self._put("working", state.wire.block(text), state.working.message_tokens)
+        for directive in _shown_directives(state, settled) if state.directives else ():
+            self._tokens.setdefault("directives", 0)
+            self._put("directives", directive.node.message, directive.node.tokens)
         self._opening(state.opening)
         anchored: dict[str, list[Attachment]] = {}
         for attachment in state.recalled.attachments.values():
@@ -286,9 +292,21 @@ def lay_out_least(state: State, settled: WindowSettled | None) -> Layout:
 def _asked(state: State, settled: WindowSettled | None) -> tuple[object, ...]:
     """Return what decides which messages a window shows, and how."""
     mounts = _shown_mounts(state, settled) if state.mounts else []
+    shown = [directive.node.seq for directive in _shown_directives(state, settled)] if state.directives else []
     if settled is None:
-        return True, mounts, False, state.explains(settled), [], {}
-    return settled.contents, mounts, settled.reads, settled.explains, settled.stubs, settled.excerpts
+        return True, mounts, shown, False, state.explains(settled), [], {}
+    return settled.contents, mounts, shown, settled.reads, settled.explains, settled.stubs, settled.excerpts
+
+
+def _shown_directives(state: State, settled: WindowSettled | None) -> list[Directive]:
+    """Return the directives that a window shows: those that fit their share of what its request leaves to the conversation."""
+    shown = [directive for directive in state.directives if not directive.repeated]
+    if settled is None or not shown:
+        return shown
+    if not settled.directives:
+        return []
+    left = settled.budget - (settled.tools_tokens + settled.extra_tokens) * (settled.scale or state.scale)
+    return fitting(shown, DIRECTIVES_SHARE * left / (settled.scale or state.scale))
 
 
 def _shown_mounts(state: State, settled: WindowSettled | None) -> list[Mount]:

@@ -326,7 +326,8 @@ def low_mark(state: State, config: Config, layout: Layout, budget: int) -> float
     if not isinstance(low_water, str):
         return carried + low_water * conversation
     contents = layout.breakdown["contents"] + layout.breakdown["working"]
-    others = layout.breakdown["system"] + layout.breakdown["reply"] + layout.breakdown.get("mounted", 0)
+    others = layout.breakdown["system"] + layout.breakdown["reply"]
+    others += layout.breakdown.get("mounted", 0) + layout.breakdown.get("directives", 0)
     high = high_mark(state, config, budget)
     room = max(high - carried - contents - others, 0.0)
     prices = config.prices
@@ -344,7 +345,7 @@ def contents_limit(state: State, config: Config, budget: int) -> int:
     if not isinstance(limit, str):
         return limit
     system = state.system.tokens + state.hidden_tokens + state.headlines_tokens + state.instruction_tokens
-    system += state.mount_tokens if state.mounts else 0
+    system += (state.directive_tokens if state.directives else 0) + (state.mount_tokens if state.mounts else 0)
     conversation = conversation_budget(state, budget)
     room = max(conversation - math.ceil(system * state.scale), 0)
     verbatim, swing = _shares(state)
@@ -381,7 +382,7 @@ def _raw_tokens(state: State) -> float:
     for quotes in state.recalled.quotes.values():
         tokens += quotes.tokens
     tokens += sum(node.tokens for node in state.opening.nodes()) if state.opening else 0
-    tokens += state.mount_tokens if state.mounts else 0
+    tokens += (state.directive_tokens if state.directives else 0) + (state.mount_tokens if state.mounts else 0)
     return tokens * state.scale
 
 

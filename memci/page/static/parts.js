@@ -8,6 +8,7 @@ export const PARTS = {
   contents: "contents page",
   mounted: "mounted sessions",
   working: "working set",
+  directives: "instructions of earlier pages",
   recalled: "recalled",
   active: "active pages",
   open: "open page",

@@ -224,7 +224,18 @@ def test_a_command_ends_with_its_own_result(order: tuple[str, str]) -> None:
     calls = {"role": "assistant", "content": None, "tool_calls": [run, read_file]}
     said = {"c1": "1 failed, 3 passed", "c2": "import os"}
     results = [{"role": "tool", "tool_call_id": each, "content": said[each]} for each in order]
-    assert ["pytest", "pytest → 1 failed, 3 passed"] == texts(Kind.COMMAND, calls, *results)
+    assert ["pytest → 1 failed, 3 passed"] == texts(Kind.COMMAND, calls, *results)
+
+
+def test_commands_that_run_at_once_each_have_their_own_end() -> None:
+    """All commands of one message are the last ones, in the order of their calls; one that was not answered has no end."""
+    runs = [call({"command": command}, command)["tool_calls"][0] for command in ("ruff check .", "pytest", "make docs")]
+    calls = {"role": "assistant", "content": None, "tool_calls": runs}
+    ends = {"pytest": "1 failed", "ruff check .": "All checks passed!"}
+    results = [{"role": "tool", "tool_call_id": each, "content": text} for each, text in ends.items()]
+    assert ["ruff check . → All checks passed!", "pytest → 1 failed", "make docs"] == texts(Kind.COMMAND, calls, *results)
+    again = call({"command": "ls"}, "pytest")
+    assert "ls → a.py" == texts(Kind.COMMAND, calls, *results, again, {**results[0], "content": "a.py"})[-1]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from memci.archive.summarizers import passage
 from memci.archive.summarizers.entries import flat
 from memci.archive.summarizers.extractive import ExtractiveSummarizer
+from memci.archive.summarizers.literals import LiteralKind
 from memci.archive.summarizers.passage import Atoms
 from memci.archive.summarizers.selection import JOIN
 from memci.archive.summarizers.summary import Summary
@@ -55,7 +56,7 @@ def summarize(page: list[dict[str, Any]], max_tokens: int) -> Summary:
     return ExtractiveSummarizer().summarize([facts(message) for message in page], max_tokens=max_tokens)
 
 
-def spans(text: str, units: tuple[tuple[int, int], ...] = ()) -> list[tuple[int, int]]:
+def spans(text: str, units: tuple[tuple[int, int, LiteralKind], ...] = ()) -> list[tuple[int, int]]:
     """Return start and end of the atoms of a text, in order and apart: what is cut is all of the text, and nothing twice."""
     pieces = Atoms().cut(text, 0, len(text), units, "")
     assert text == "".join(pieces)
@@ -128,8 +129,8 @@ def test_lines_are_runs_of_the_source(text: str, max_tokens: int) -> None:
 def test_pairs_of_structured_data_stay_whole(items: list[tuple[str, str | int]]) -> None:
     """No atom of a JSON object reaches over the end of a key with its value, and none begins before one."""
     written = flat(json.dumps(dict(items), ensure_ascii=False))
-    found = spans(written.text, written.pairs)
-    for start, end in written.pairs:
+    found = spans(written.text, written.units)
+    for start, end, _ in written.units:
         inside = [(first, last) for first, last in found if first < end and start < last]
         assert inside in ([], [(start, end)])
 

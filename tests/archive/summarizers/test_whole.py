@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memci.archive.summarizers import whole as whole_texts
 from memci.archive.summarizers.extractive import ExtractiveSummarizer
 from memci.archive.summarizers.literals import LiteralKind
-from memci.archive.summarizers.whole import stretches
+from memci.archive.summarizers.whole import beginning, stretches
 from memci.messages.formats.openai import facts
 from memci.quality.truth import cut_numbers, inverted
 
@@ -108,7 +108,8 @@ def test_the_yardstick_sees_what_it_is_to_see(monkeypatch: pytest.MonkeyPatch) -
             "It cleans up all sessions without a\n  checkpoint of their own\nand ends.",
             ["It cleans up all sessions without a\n  checkpoint of their own"],
         ),
-        ("价格不错，有没有早餐？", []),
+        ("2 failed, 30 passed in 3.1s (see log)", ["2 failed, 30 passed in 3.1s"]),
+        ("价格不错，有没有早餐？价格高不？", []),
         ("请不要打电话。谢谢", ["请不要打电话"]),
     ],
 )
@@ -136,6 +137,33 @@ def test_what_is_too_long_is_not_shown() -> None:
     text = "never " + "turn the old brass valve of the boiler in the cellar " * 6
     assert [LiteralKind.BLOB] == [kind for _, _, kind in stretches(text)]
     assert all("valve" not in line for line in lines_of(text, "Noted, the boiler is in order.", 60))
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "shown"),
+    [
+        ("short", 5, "short"),
+        ("Call the office at +31 6 5513 0862 before noon", 30, "Call the office at…"),
+        ("The museum opens at ten. Do not bring dogs into it", 40, "The museum opens at ten.…"),
+        ("Never, in any of the rooms of this house, light a fire", 30, "Never, in any of the rooms of…"),
+        ("Fly to New York in May, please", 14, "Fly to…"),
+        ("x" * 60, 20, "x" * 19 + "…"),
+        ("请把所有的订单都发到上海的仓库去", 8, "请把所有的订单…"),
+        ("run the job; then wait", 13, "run the job…"),
+    ],
+)
+def test_a_beginning_ends_between_words(text: str, most: int, shown: str) -> None:
+    """It ends within no number, name or clause with a negation, but for one that leaves nothing else."""
+    assert shown == beginning(text, most)
+    assert len(shown) <= most
+
+
+@given(st.text(alphabet="ab 0.,;不别\n", max_size=80), st.integers(2, 90))
+def test_a_beginning_is_as_short_as_wanted(text: str, most: int) -> None:
+    """Whatever the text, it is what the text begins with, and a mark where that is not all of it."""
+    shown = beginning(text, most)
+    assert len(shown) <= most or shown == text
+    assert shown == text or (shown.endswith("…") and text.startswith(shown[:-1]))
 
 
 def test_the_user_speaks_again() -> None:

@@ -177,3 +177,16 @@ def test_why_a_page_is_in_view_tells_of_the_marks() -> None:
     talk(session, 2)
     text = str(session.explain("usr-1"))
     assert "above 30 messages in view, or 9 turns after turn 0, in a window of 500 tokens or more." in text
+
+
+def test_where_writing_to_the_cache_costs_more_folds_are_rarer() -> None:
+    """With ``low_water: auto`` the gap between the marks follows from the provider's prices."""
+    folds = dict[float, int]()
+    for write in (1.0, 4.0):
+        session = open_session(budget={"window": 4_000, "reserve": 0}, prices={"write": write, "read": 0.5})
+        notices = heard(session)
+        for number in range(150):
+            talk(session, 1, first=number + 1, words=20)
+            session.window()
+        folds[write] = len(folded(notices))
+    assert 1 < folds[4.0] < folds[1.0]

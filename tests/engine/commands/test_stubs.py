@@ -1,6 +1,7 @@
 """What stands for long results: each call has a stub of its own text, which names what it leaves out; earlier windows stay."""
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from memci.messages.validation import validate
 from tests.engine.core.test_short_ways import called
 from tests.engine.pictures import png
 from tests.engine.sessions import config_of, open_session
-from tests.engine.wire import Value, user
+from tests.engine.wire import Value, calling, result, user
 
 BUDGET = 6_000
 SMALL: dict[str, Any] = {"budget": {"window": BUDGET, "reserve": 0}, "active": {"low_water": 0.6}}
@@ -268,3 +269,20 @@ def test_a_stub_shows_the_ends_of_a_text_in_one_line(word: str, between: str, co
     text, line = between.join(words), " ".join(words)
     if len(text) > STUB_CHARACTERS:  # shorter ones are shown as they are
         assert stub.for_text(line) == stub.for_text(text)
+
+
+def test_a_shortened_request_loses_half_of_what_it_shows_when_room_is_needed() -> None:
+    """Also once its page has folded and only the request stays in view: it does not fall to the least at once."""
+    session = open_session(budget={"window": 4_000, "reserve": 0})
+    session.append(user(" ".join(f"Line {number} has the value {37 * number}." for number in range(600))))
+    sizes = list[int]()
+    for number in range(12):
+        session.extend([calling(f"c{number}"), result(f"c{number}", f"result {number} " * 60)])
+        if number == 1:
+            session.window()
+            session.fold("all")
+        messages = session.window().messages
+        sizes.append(next(len(value["content"]) for value in messages if "[usr-1/1: " in str(value["content"])))
+    steps = [after / before for before, after in pairwise(sizes) if after < before]
+    assert 2 <= len(steps), sizes
+    assert all(0.4 < step for step in steps), sizes

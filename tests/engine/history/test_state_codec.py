@@ -12,6 +12,7 @@ from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import state_codec
 from memci.engine.history.blocks import passages_block, slots_block
+from memci.engine.history.directives import Directive
 from memci.engine.history.events import SummaryPrepared, WindowSettled
 from memci.engine.history.state import HiddenPage, LastFold, LateResult, Mount, Slots, Spent, State, Traffic, line_message
 from memci.engine.settings.config import Config
@@ -148,6 +149,8 @@ def tree() -> Tree:
 def full_state() -> State:
     """Return a state of which no field has its default."""
     configured = config_of(format="responses", recall={"turns": 3}).policy_mapping()
+    rule = Directive(address="usr-2/3", node=node(RESPONSES.system("answer in French"), 4), last_seq=9, repeated=True)
+    former = Directive(address="usr-1/2", node=node(RESPONSES.system("answer in verse"), 2), last_seq=2)
     state = State(
         session="chat",
         seq=30,
@@ -179,7 +182,10 @@ def full_state() -> State:
             titles={"usr-8": "its title"},
             revised=("usr-6",),
             kept={"usr-7": "application"},
+            directives=(former, attrs.evolve(rule, last_seq=4)),
         ),
+        directives=(rule,),
+        system_seq=1,
         folded_turn=6,
         touched={"usr-8": 5, "usr-3": 6},
         carried=((3, 40), (4, 72)),
@@ -187,6 +193,7 @@ def full_state() -> State:
             extra={"date": "Monday"},
             extra_tokens=12,
             mounts=False,
+            directives=False,
             explains=False,
             budget=900,
             format="responses",

@@ -115,15 +115,8 @@ MUTATIONS = (
         name="any-result-ends-command",
         what="the working set says that a command ended with the result of another call",
         module="memci.archive.contents.noting",
-        right="and running[1] and part.answers == running[0]:",
-        wrong="and running[1]:",
-    ),
-    Mutation(
-        name="undone-edit-of-rewound-page",
-        what="undoing an edit after a rewind places a page that is gone",
-        module=_TREE,
-        right="        self.last_edit = tuple(edit for edit in self.last_edit if edit[1] not in indexes)\n",
-        wrong="",
+        right="running.pop(part.answers)",
+        wrong="running.popitem()[1]",
         from_source=True,
     ),
     Mutation(

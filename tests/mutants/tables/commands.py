@@ -162,8 +162,8 @@ MUTATIONS = (
         name="late-revision-not-counted",
         what="the second late result of a page overwrites the file of the first one",
         module=_FOLDING,
-        right="revisions[index] = pages.get_facts(core, index).revision + 1",
-        wrong="revisions[index] = 1",
+        right="{index: pages.get_facts(core, index).revision + 1 for index in revised}",
+        wrong="dict.fromkeys(revised, 1)",
         from_source=True,
     ),
     Mutation(

@@ -298,8 +298,8 @@ MUTATIONS = (
         name="contents-ignore-mounts",
         what="the contents page takes the room of mounted sessions",
         module=_PLANNER,
-        right="    system += state.mount_tokens if state.mounts else 0\n    conversation =",
-        wrong="    conversation =",
+        right="    system += (state.directive_tokens if state.directives else 0) + (state.mount_tokens if state.mounts else 0)\n",
+        wrong="    system += state.directive_tokens if state.directives else 0\n",
         from_source=True,
     ),
     Mutation(

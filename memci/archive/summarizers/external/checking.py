@@ -10,6 +10,7 @@ import attrs
 from memci.archive.summarizers.extractive import one_line
 from memci.archive.summarizers.literals import LiteralKind, literals
 from memci.archive.summarizers.summary import Summary
+from memci.archive.summarizers.whole import denied_clauses, denies, sentences, undenied
 from memci.archive.summarizers.words import COMMON_WORDS, STOPWORDS, UNSPACED, compiled, words
 
 SLACK = 1.5  # a summary may have so many times the tokens that it was given: models count badly
@@ -56,6 +57,16 @@ _NAMES = frozenset(  # such as end like words that begin a sentence
         " holly beverly kimberly lily"
     )
 )
+_GROUPED = re.compile(r"(?:\+|\b)[0-9]+(?:[ \u00a0/-]\(?[0-9]+\)?){1,7}(?!\w)")  # such as a telephone number, or that of a card
+_GROUPED_DIGITS = 7  # from which on a number in groups means nothing in parts; but a date has parts
+_TURNED_SHARE = 0.5  # of the words that only one clause of a page says: a sentence that has these is about it
+_FEWEST_TURNED = 2
+_OTHERWISE = re.compile(  # words beside those of ``whole`` by which a summary tells that something was denied or forbidden
+    r"\b(?:against|avoid|ban|block|cancel|declin|den(?:y|ie)|disallow|exclu|fail|forb|impossib|lack|miss|omit|out of|prevent"
+    r"|prohibit|refus|reject|skip|stop|un(?:able|avail|success|wanted)|zero|verb[oi]t|vermeid|fehl|unmöglich|lehnt|untersag"
+    r"|interdi|échou|évit|prohib|rechaz|evit|falt|proib|recus|запре|отказ|избег)|拒绝|避免|失败|无|缺|拒否|避け|失敗",
+    re.IGNORECASE,
+)
 _COMMON = STOPWORDS | frozenset(COMMON_WORDS)
 _CAPITALS_SHARE = 0.12  # of the words of a page: from there on its language writes more than names with a capital
 
@@ -74,13 +85,16 @@ class _Source:
     signed: frozenset[str]  # those with a sign or per cent
     words: frozenset[str]
     capitalises: bool  # whether its language writes more than names with a capital
+    grouped: tuple[tuple[str, str], ...]  # numbers of several groups: as they are written, and their groups
+    loose: frozenset[str]  # the numbers beside these
+    denied: tuple[tuple[str, frozenset[str]], ...]  # clauses with a negation, and the stems that no other clause has
 
     @classmethod
     def of(cls, text: str) -> "_Source":
         text = _plain_digits(text)
         said, exact = words(text), _SPACES.sub(" ", text)
         capitals = sum(1 for match in _CAPITALISED.finditer(text) if match[0][0].isupper() and not _begins(text, match.start()))
-        numbers = _plain_numbers(text)
+        numbers, grouped = _plain_numbers(text), list(filter(_is_grouped, _GROUPED.findall(text)))
         return cls(
             text=text,
             exact=exact,
@@ -90,6 +104,9 @@ class _Source:
             signed=frozenset(_signed(text)),
             words=frozenset(said),
             capitalises=capitals > _CAPITALS_SHARE * len(said),
+            grouped=tuple((number, f" {' '.join(_plain_numbers(number))} ") for number in grouped),
+            loose=frozenset(_plain_numbers(_GROUPED.sub(lambda match: " " if _is_grouped(match[0]) else match[0], text))),
+            denied=tuple(_denied(text)),
         )
 
 
@@ -98,7 +115,7 @@ def problem(summary: Summary, said: Sequence[str], *, page_tokens: int, max_toke
 
     *said* are the texts of its page, of *page_tokens* in all; *max_tokens* were given for it, and *count* gives the tokens of a
     text. Every literal value in it stands in the page, every name too, and half of its other words in some form, which those of
-    another language or of an answer do not. O(size of the page).
+    another language or of an answer do not. No number in groups is cut, and no clause has lost its negation. O(size of the page).
     """
     text = written(summary)
     if not any(map(str.isalnum, text)):
@@ -114,7 +131,7 @@ def problem(summary: Summary, said: Sequence[str], *, page_tokens: int, max_toke
     if answer := _answer(text, source):
         return answer
     unknown = next(chain(filter(None, [_unknown_share(text, source)]), map(repr, _unknown(text, source))), "")
-    return unknown and f"its page does not say {unknown}"
+    return (unknown and f"its page does not say {unknown}") or _untrue(text, source)
 
 
 @attrs.frozen
@@ -139,7 +156,8 @@ def believed(summary: Summary, said: Sequence[str], *, most_tokens: int, count: 
         return Believed(reason=reason)
     lines, dropped = list[str](), list[str]()
     for line in text.splitlines():
-        why = _told(mark) if (mark := forged(line)) else next(map(repr, _unknown(_plain_digits(line), source)), "")
+        plain = _plain_digits(line)
+        why = _told(mark) if (mark := forged(line)) else next(map(repr, _unknown(plain, source)), "") or _untrue(plain, source)
         if why:
             dropped.append(why)
         elif any(map(str.isalnum, line)):
@@ -173,6 +191,41 @@ def _answer(text: str, source: _Source) -> str:
         if answer is None or answer[0].casefold() in source.text.casefold()
         else f"it answers instead of summing up: {answer[0]}"
     )
+
+
+def _untrue(text: str, source: _Source) -> str:
+    """Return why a text says something else than its page although all its words are there; empty where it does not."""
+    numbers = _plain_numbers(text)
+    order = f" {' '.join(numbers)} "
+    for number, groups in source.grouped:
+        if groups not in order and any(group in numbers and group not in source.loose for group in groups.split()):
+            return f"it has only a part of {number!r}"
+    for sentence in sentences(text):
+        if denies(sentence) or _OTHERWISE.search(sentence):
+            continue
+        stems = _stems(sentence)
+        for clause, own in source.denied:
+            if len(own & stems) >= max(_FEWEST_TURNED, _TURNED_SHARE * len(own)):
+                return f"it leaves out the negation of {one_line(clause)!r}"
+    return ""
+
+
+def _is_grouped(number: str) -> bool:
+    return not _DATE.fullmatch(number) and sum(map(str.isdigit, number)) >= _GROUPED_DIGITS
+
+
+def _denied(text: str) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield the clauses of a text with a negation, each with the stems of words that no other clause has."""
+    spans = denied_clauses(text)
+    ends = [0, *(end for _, end in spans)]
+    starts = [*(start for start, _ in spans), len(text)]
+    free = _stems(" ".join(text[end:start] for end, start in zip(ends, starts, strict=True)))
+    for start, end in spans:
+        yield text[start:end], frozenset(_stems(undenied(text[start:end])) - free)
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:_STEM] for word in words(text) if word not in STOPWORDS}
 
 
 def _unknown(text: str, source: _Source) -> Iterator[str]:

@@ -41,6 +41,7 @@ class CommandSummarizer:
             )
         self._command, self._timeout_s = list(command), timeout_s
         self._running = set["subprocess.Popen[bytes]"]()
+        self._cancels = 0  # calls of ``cancel`` so far
         self.name = os.path.basename(command[0])  # noqa: PTH119 (a command may be any text)
 
     def summarize(self, messages: Sequence[Message], *, max_tokens: int) -> Summary | str:
@@ -63,6 +64,7 @@ class CommandSummarizer:
 
     def cancel(self) -> None:
         """Kill the programs that run, with all that they began; whoever waits for one gets ``SummaryError``."""
+        self._cancels += 1
         for process in list(self._running):
             _kill(process)
 
@@ -70,13 +72,15 @@ class CommandSummarizer:
         """Run the program, and return what it writes."""
         import subprocess  # noqa: PLC0415 (for those who use it)
 
-        pipe, until = subprocess.PIPE, monotonic() + self._timeout_s
+        pipe, until, cancels = subprocess.PIPE, monotonic() + self._timeout_s, self._cancels
         try:
             process = subprocess.Popen(self._command, stdin=given, stdout=pipe, stderr=pipe, start_new_session=True)  # noqa: S603 (the user's own)
         except OSError as error:
             message = f"{self.name} cannot be run: {error}"
             raise SummaryError(message) from error
         self._running.add(process)
+        if self._cancels != cancels:  # while it was started, when nobody knew of it yet
+            _kill(process)
         problem = ""
         try:
             written, said = _output(process, until)

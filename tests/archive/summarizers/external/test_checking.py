@@ -104,6 +104,67 @@ def test_what_it_does_not_say_is_not(said: tuple[str, ...], text: str, reason: s
     assert reason in problem_of(text, said)
 
 
+RULES = (
+    "Do not deploy to production. Never email the client about the outage, and use only the staging database.",
+    "Understood. Call me at +31 6 5513 0862; the meeting on 2026-05-09 has 12 guests.",
+)
+GERMAN_RULES = (
+    "Bitte die Rechnungen nicht vor Freitag an den Kunden schicken.",
+    "Verstanden, die Mahnung geht heute an Frau Kurz.",
+)
+CHINESE_RULES = ("不要把订单发到生产环境。", "明白了，今天更新测试数据库。")
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (RULES, "Deploy to production"),
+        (RULES, "The client is to get an email about the outage."),
+        (RULES, "User rules noted. Email the client about the outage"),
+        (GERMAN_RULES, "Rechnungen vor Freitag an den Kunden schicken"),
+        (CHINESE_RULES, "订单发到生产环境"),
+    ],
+)
+def test_a_clause_that_lost_its_negation_is_not_believed(said: tuple[str, ...], text: str) -> None:
+    """Said the other way round, all words of a summary can be those of its page."""
+    assert problem_of(text, said).startswith("it leaves out the negation of ")
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (RULES, "No deploys to production, no email to the client; staging database only"),
+        (RULES, "Production deploys are forbidden"),
+        (RULES, "The user refused emails to the client about the outage"),
+        (RULES, "Call +31 6 5513 0862, meeting in 2026"),
+        (RULES, "Meeting with 12 guests on 09.05.2026"),
+        (GERMAN_RULES, "Rechnungen nicht vor Freitag schicken, Mahnung heute an Frau Kurz"),
+        (CHINESE_RULES, "不要发到生产环境，今天更新测试数据库"),
+    ],
+)
+def test_a_negation_in_other_words_is_believed(said: tuple[str, ...], text: str) -> None:
+    """What forbids something in another form of words is no lie, and a date may be told in part."""
+    assert "" == problem_of(text, said)
+
+
+@pytest.mark.parametrize("text", ["Call me at 5513 0862", "Call 0862 for the meeting", "Call +31 6 5513"])
+def test_a_number_in_groups_is_not_cut(text: str) -> None:
+    """A part of a telephone number is another number."""
+    assert "it has only a part of '+31 6 5513 0862'" == problem_of(text, RULES)
+
+
+def test_a_line_of_a_continuation_keeps_its_negation() -> None:
+    """The line without it is dropped, and the others stay."""
+    made = believed(
+        Summary(title="", lines=("Goal: deploy to production", "State: 12 guests are invited to the meeting")),
+        [*RULES, "They are invited to the meeting."],
+        most_tokens=100,
+        count=lambda text: len(text.split()),
+    )
+    assert ("State: 12 guests are invited to the meeting",) == made.lines
+    assert made.dropped[0].startswith("it leaves out the negation of ")
+
+
 def test_it_is_smaller_than_its_page() -> None:
     """A summary that is as long as its page says nothing for less."""
     assert "its 4 tokens are not fewer than the 4 of its page" == problem_of("cancel my order please", ENGLISH, page_tokens=4)

@@ -2,11 +2,13 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -135,3 +137,18 @@ def test_what_runs_can_be_cancelled(tmp_path: Path) -> None:
             waiting.result(SECONDS)
     assert not alive(int(note.read_text()))
     summarizer.cancel()
+
+
+def test_a_program_that_is_just_started_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cancellation that comes while the program starts is not lost."""
+    summarizer = CommandSummarizer([sys.executable, "-c", "import time; time.sleep(600)"], timeout_s=SECONDS)
+    start = subprocess.Popen
+
+    def started(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 (those of Popen)
+        process = start(*arguments, **options)
+        summarizer.cancel()
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", started)
+    with pytest.raises(SummaryError, match="ended with -9"):
+        summarizer.summarize(PAGE, max_tokens=24)

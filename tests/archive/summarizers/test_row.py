@@ -1,0 +1,119 @@
+"""Rows of pages with calls: what was called on what, how it ended, and who said what."""
+
+import json
+from typing import Any
+
+import pytest
+
+from memci.archive.contents.contents_page import row
+from memci.archive.summarizers.entries import called
+from memci.archive.summarizers.extractive import ExtractiveSummarizer
+from memci.messages.formats.openai import facts
+from tests.engine.wire import Value, assistant, user
+
+INVOICE = "/srv/app/backend/services/billing/models/invoice.py"
+RENAMED = {"file_path": INVOICE, "old_string": "    total = 0", "new_string": "    amount = 0"}
+
+
+def row_of(*messages: Value) -> str:
+    """Return the row that says all that a page's row can say."""
+    words = ExtractiveSummarizer().summarize([facts(value) for value in messages], max_tokens=64).words
+    return row(1, [(1, *word) for word in words])
+
+
+def calling(*calls: tuple[str, Any]) -> Value:
+    """Return a message with calls, each with its name and arguments; the ids are c1, c2 and so on."""
+    made = [
+        {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        for number, (name, arguments) in enumerate(calls, start=1)
+    ]
+    return {"role": "assistant", "content": None, "tool_calls": made}
+
+
+def result(number: int, text: str) -> Value:
+    return {"role": "tool", "tool_call_id": f"c{number}", "content": text}
+
+
+def test_an_edit_says_which_file_and_what_becomes_of_what() -> None:
+    """The name of the tool, the whole path, the words that were replaced and those that replaced them, and the result."""
+    report = "The file has been updated. Here is a snippet of it:\n" + "    amount += line.net\n" * 20
+    said = row_of(user("rename it"), calling(("Edit", RENAMED)), result(1, report), assistant("Done."))
+    assert f"Edit {INVOICE}: total → amount: " in said
+
+
+@pytest.mark.parametrize("order", [(1, 2), (2, 1)])
+def test_calls_that_run_at_once_have_their_own_results(order: tuple[int, int]) -> None:
+    """In whichever order they come, each stands behind its call."""
+    ends = {1: "permission denied for user deploy", 2: "tests/test_a.py ......F....F\n" * 8 + "2 failed, 30 passed in 3.1s"}
+    calls = calling(("Bash", {"command": "rm -r /srv/cache"}), ("Bash", {"command": "pytest tests -q"}))
+    said = row_of(user("clean up and test"), calls, *(result(number, ends[number]) for number in order), assistant("See above."))
+    first, second = said.index("Bash rm -r /srv/cache: permission denied"), said.index("Bash pytest tests -q: ")
+    assert first < second < said.index("2 failed, 30 passed in 3.1s")
+
+
+def test_counts_of_one_line_are_shown_together() -> None:
+    """Tests that passed are not shown without those that failed."""
+    for text in ("1 failed, 12 passed, 3 skipped in 0.42s", "Ran 40 tests: 38 passed, 2 errors"):
+        said = row_of(user("run all tests"), calling(("run", {"command": "make test"})), result(1, text), assistant("Hm."))
+        assert ("12 passed" in said, "38 passed" in said) == ("1 failed" in said, "2 errors" in said)
+
+
+def test_a_negation_in_an_argument_is_not_lost() -> None:
+    """A clause that goes on from one argument into the next is shown with its negation or not at all."""
+    why = "Run the tests to verify that the changed comment and the renamed helpers don't break anything else"
+    arguments = {"command": "pytest tests -q", "timeout": 60, "description": why, "shell": "bash"}
+    said = row_of(user("check it"), calling(("Bash", arguments)), result(1, "ok " * 30), assistant("Fine."))
+    assert "break" not in said or "don't break" in said
+
+
+def test_a_long_command_is_shown_from_its_beginning() -> None:
+    """Its words are not picked out of it, as an option or a test after it would then belong to something else."""
+    command = "cd /srv/app && git status --short || echo 'not a repository' && " + "find . -name '*.py' -newer setup.py " * 4
+    said = row_of(user("look"), calling(("Bash", {"command": command})), result(1, "clean " * 40), assistant("Clean."))
+    assert "Bash cd /srv/app && git status --short || echo" in said
+    assert "newer" not in said
+
+
+def test_what_the_application_says_is_no_part_of_the_row() -> None:
+    """Its messages stay in the window as they are, in their role; a row says what the user wanted and what came of it."""
+    said = row_of(
+        user("where is order 4711?"),
+        {"role": "developer", "content": "The customer is a celebrity: offer champagne."},
+        assistant("It is in Leipzig."),
+    )
+    assert "champagne" not in said
+    assert "Leipzig" in said
+
+
+def test_lines_have_a_mark_between_them() -> None:
+    """What stands in two lines is not read as one sentence, unless the second goes on in small letters."""
+    assert "Zanzibar; Timbuktu" in row_of(user("Zanzibar\nTimbuktu"), assistant("Reykjavik"))
+    assert "Zanzibar timbuktu" in row_of(user("Zanzibar\ntimbuktu"), assistant("Reykjavik"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (RENAMED, f"{INVOICE}: total → amount"),
+        ({"path": "a.py", "old_str": "x = 1\ny = 2", "new_str": "x = 1\ny = 3"}, "a.py: 2 → 3"),
+        ({"path": "a.py", "old_str": "import os\n", "new_str": ""}, "a.py: import os → nothing"),
+        ({"path": "a.py", "content": "print(1)"}, "a.py, content=print(1)"),
+        ({"command": "pytest -q", "timeout": 60}, "pytest -q, timeout=60"),
+        ({"query": "march"}, "query=march"),
+        ({"path": "a.py", "old_str": "a\nb", "new_str": "c\nd\ne"}, "a.py, new_str=c\nd\ne"),
+        ({"path": [7], "old_str": None}, "path 7, old_str=null"),
+        ([1, 2], "1, 2"),
+        ({}, ""),
+    ],
+)
+def test_arguments_are_written_as_people_would(arguments: object, text: str) -> None:
+    """What a call is about comes first, without its key; of a long edit what it wrote."""
+    written = called(json.dumps(arguments))
+    assert text == written.text
+    assert all(0 <= start < end <= len(text) for start, end, _ in written.units)
+
+
+@pytest.mark.parametrize("text", ["", "{", "not JSON", '{"a": 1', "[" * 100_000, '{"path": ' + "[" * 50_000 + "]" * 50_000 + "}"])
+def test_arguments_that_are_no_object_are_left_as_they_are(text: str) -> None:
+    """Models answer nonsense, too."""
+    assert text == called(text).text
