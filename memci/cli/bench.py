@@ -1,8 +1,9 @@
 """``memci bench``: how good windows are on conversations of yours, and what pages and turns cost beside other ways."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import attrs
 import typer
@@ -18,7 +19,11 @@ from memci.messages import codec
 from memci.messages.tokens.counter import get_counter
 
 if TYPE_CHECKING:
+    from memci.quality.conversation import ConversationSet
     from memci.quality.engines import EngineSpec
+    from memci.quality.reading import ReadRow
+
+READER_TIMEOUT_S = 900.0  # for one answer: a small model reads a large window for minutes before its first one
 
 
 def quality(  # noqa: PLR0913 (the options of a command)
@@ -35,13 +40,21 @@ def quality(  # noqa: PLR0913 (the options of a command)
     picture: Annotated[Path | None, Option(metavar="FILE", help="Draw cost against evidence, as SVG.")] = None,
     jobs: Annotated[int | None, Option(metavar="N", min=1, help="Processes; by default one for each core.")] = None,
     cache: Annotated[bool, Option("--cache/--no-cache", help="Use what was measured before, and keep results.")] = True,
+    reader: Annotated[
+        str | None, Option(metavar="URL", help="Ask a model behind an OpenAI-compatible endpoint the questions, too.")
+    ] = None,
+    reader_model: Annotated[str, Option(metavar="NAME", help="The reader's name at its endpoint.")] = "default",
+    questions: Annotated[
+        int, Option(metavar="N", min=1, help="Ask the reader at most so many questions of each conversation.")
+    ] = 40,
 ) -> None:
-    """Measure how good the windows of memci are, beside simpler ways to fill a window. No model is asked.
+    """Measure how good the windows of memci are, beside simpler ways to fill a window. No model is asked without --reader.
 
     PATH holds conversations in OpenAI's chat format: {"messages": […]}, and perhaps "timestamps", "lang" and "questions", each
     with question, answer, category and evidence (numbers of the messages that hold the answer, from 0), or "needs", each
     with kind and text. Before each assistant message a window is asked for: a call. At the end the window is searched for the
-    answers, and for what is needed.
+    answers, and for what is needed. A reader answers each question from nothing but the last window, and from nothing but the
+    rows of the pages with the evidence; its key is read from MEMCI_API_KEY.
 
     Fails (exit code 1) when a window of memci was over its budget, a call was parted from its result, or a message did not
     come back. docs/quality.md says how each figure is made.
@@ -61,9 +74,10 @@ def quality(  # noqa: PLR0913 (the options of a command)
     kept = Cache(_cache_directory()) if cache else None
     with output.progress("measuring") as advance:
         rows = measure(sets, chosen, budgets, cache=kept, jobs=jobs or os.cpu_count() or 1, advance=advance)
+    readings = [] if reader is None else _read(sets, chosen, budgets, reader, reader_model, questions, cache=cache)
     if json is not None:
         settings = {"counter": COUNTER, "paths": [str(path) for path in paths], "budgets": budgets}
-        _write(json, codec.encode(report.to_mapping(rows, settings)) + b"\n")
+        _write(json, codec.encode(report.to_mapping(rows, settings, readings)) + b"\n")
     if picture is not None:
         _write(picture, report.draw(rows).encode())
     columns, *cells = report.table(rows)
@@ -72,8 +86,37 @@ def quality(  # noqa: PLR0913 (the options of a command)
     if found := list(report.category_rows(row for row in rows if row.budget == least)):
         heading = Heading(f"search, by category of question, at a budget of {least:,}")
         output.show(["", heading, Table(report.CATEGORY_COLUMNS, found)])
+    if readings:
+        heading = Heading(f"answers of {reader_model}, token F1 with the interval of 95%")
+        output.show(["", heading, Table(report.READING_COLUMNS, list(report.reading_rows(readings)))])
     if not all(row.played.faults.ok for row in rows if row.engine == MEMCI):
         raise typer.Exit(ExitCode.FAILED)
+
+
+def _read(  # noqa: PLR0913, PLR0917 (the options that concern it)
+    sets: "Sequence[ConversationSet]",
+    chosen: "Sequence[EngineSpec]",
+    budgets: Sequence[int],
+    url: str,
+    model: str,
+    most_questions: int,
+    *,
+    cache: bool,
+) -> "list[ReadRow]":
+    """Let a model answer the questions; answers are kept with the results."""
+    from memci.chat.endpoint import Endpoint  # noqa: PLC0415 (loads the client, an extra)
+    from memci.messages.parts import text_of  # noqa: PLC0415 (as above)
+    from memci.quality.reading import ANSWER_TOKENS, KeptAnswers, read  # noqa: PLC0415 (loads a database)
+
+    options = {"temperature": 0, "max_completion_tokens": ANSWER_TOKENS}
+    endpoint = Endpoint(url, model, api_key=os.environ.get("MEMCI_API_KEY"), timeout_s=READER_TIMEOUT_S, options=options)
+
+    def ask(messages: list[dict[str, Any]]) -> str:
+        return text_of(dict(endpoint.complete(messages, (), may_call=False).message))
+
+    kept = KeptAnswers(ask, _cache_directory() / "answers", f"{url} {model}") if cache else ask
+    with endpoint, output.progress("reading") as advance:
+        return read(sets, chosen, budgets, kept, most_questions=most_questions, advance=advance)
 
 
 def peers(

@@ -3,6 +3,7 @@
 import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy, deepcopy
 from typing import Any
 from weakref import finalize
 
@@ -49,6 +50,17 @@ class WholeHistory:
         self._start = max(self._start, system)
         self._make_room(self._room - self._sums[system])
         return [*self._messages[:system], *self._contents(), *self._messages[self._start :]]
+
+    def asked(self, question: str) -> list[dict[str, Any]]:
+        """Return the window of a copy that takes the question in."""
+        other = copy(self)
+        other._separate()  # noqa: SLF001 (of its own class)
+        other.add({"role": "user", "content": question})
+        return other.window()
+
+    def _separate(self) -> None:
+        """Have lists of its own, which others do not change."""
+        self._messages, self._sums, self._turns = [*self._messages], [*self._sums], deepcopy(self._turns)
 
     def pages(self) -> list[HeldPage]:
         """Return the system messages as a page, and every turn."""
@@ -207,6 +219,7 @@ class RewrittenLeads(AppendedLeads):
     def _make_room(self, room: int) -> None:
         if self._first or self._verbatim() > room:
             self._drop_turns(room - self._contents_room)
+            self._shorter = [*self._shorter]  # its own, where it is a copy
             while self._shorter and self._listed() > self._contents_room:
                 self._characters = self._shorter.pop(0)
             self._drop_lines(min(self._contents_room, room - self._verbatim()))

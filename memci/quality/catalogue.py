@@ -69,15 +69,23 @@ class MemciEngine:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._numbers: dict[int, int] = {}
+        self._last_at = _SOME_TIME
 
     def add(self, message: Mapping[str, Any], at: str | None = None) -> None:
         """Append a message. All messages without a time get the same one, so that every run gives the same figures."""
-        entry = self._session.append(message, at=_SOME_TIME if at is None else at)
+        self._last_at = _SOME_TIME if at is None else at
+        entry = self._session.append(message, at=self._last_at)
         self._numbers[entry.node.seq] = len(self._numbers)
 
     def window(self) -> list[dict[str, Any]]:
         """Return the session's window."""
         return self._session.window().messages
+
+    def asked(self, question: str) -> list[dict[str, Any]]:
+        """Return the window of a draft that takes the question in."""
+        with self._session.draft() as draft:
+            draft.append({"role": "user", "content": question}, at=self._last_at)
+            return draft.window().messages
 
     def pages(self) -> list[HeldPage]:
         """Return all pages of the session. Reads each of them."""

@@ -22,7 +22,8 @@ from memci.messages.tokens.message_tokens import count_message
 SYSTEM_TOKENS = 1_000  # what the system messages hold at least, as those of agents and assistants in use do
 NEEDS_SYSTEM_TOKENS = 200  # the same of conversations with needs, whose agents' own system messages are not known
 GOES_ON = "Please continue with the last task."  # what the user says at the end of these
-KINDS = ("file", "identifier", "hash")  # of needs
+FILE = "file"
+KINDS = (FILE, "identifier", "hash")  # of needs
 UNSPACED = frozenset({"zh", "ja", "th", "lo", "my", "km"})  # languages in which an answer is looked for as written, not by words
 
 _RULES = (

@@ -1,4 +1,4 @@
-"""What an engine has to offer to be measured: five methods."""
+"""What an engine has to offer to be measured: six methods."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -51,6 +51,9 @@ class ContextEngine(Protocol):
 
     def window(self) -> Sequence[Mapping[str, Any]]:
         """Return what the next call sends, in OpenAI's chat format; ``BudgetError`` where no window fits."""
+
+    def asked(self, question: str) -> Sequence[Mapping[str, Any]]:
+        """Return what a call sends in which the user asks this next; nothing of it stays. ``BudgetError`` as for ``window``."""
 
     def pages(self) -> Sequence[HeldPage]:
         """Return the pages that are kept, oldest first, as of the last window. What was dropped for good is in none."""

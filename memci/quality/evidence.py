@@ -1,24 +1,30 @@
 """Where the answers to a conversation's questions stand: in its last window, and in what a search finds."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, takewhile
+from itertools import accumulate, pairwise, takewhile
 from typing import Any
 
 import attrs
 
+from memci.errors import BudgetError
 from memci.messages import codec
 from memci.messages.tokens.counter import TokenCounter
 from memci.quality.contents import ShownContents
-from memci.quality.conversation import UNSPACED, Conversation, Question, content_words, full_text, turns_of
+from memci.quality.conversation import FILE, UNSPACED, Conversation, Question, content_words, full_text, turns_of
 from memci.quality.engines import ContextEngine, HeldPage
-from memci.quality.played import Evidence, Needs, Recall
+from memci.quality.played import Asked, Evidence, Needs, Recall
+from memci.quality.prompt_meter import PromptMeter
 from memci.quality.truth import cut_numbers, inverted, said_of
 
 PLACES = (1, 5, 10)  # among how many of the first pages the evidence is looked for
 PASSAGES = 5  # in the passages of how many of the first pages the answer is looked for
 MOST_PAGES = 50  # how many pages a search is asked for
 ROWS = 5  # among how many rows of the contents page a reader would look for a page
+_QUOTED = "> "  # in front of each line that an engine quotes
+_SHORTEST_OWNER = 3  # characters
+_WHOLE_PATH = r"(?<![\w.])/[\w./@+-]*/%s(?![\w.-])"  # of a file by its name
 NAMED_PAGES = 16  # the largest range whose heading says something of a page
 NAMED_WORDS = 2  # how many content words of a page name it
 RETURNED_TOKENS = 1_000  # how much returned text a model is willing to read
@@ -50,6 +56,7 @@ class EvidenceTurns:
     def __init__(self, conversation: Conversation) -> None:
         self._messages, self._lang = conversation.messages, conversation.lang
         self._turn_of = {number: page for page in turns_of(self._messages).pages for number in page}
+        self._everything = "\n".join(map(full_text, self._messages))
 
     def numbers(self, evidence: Iterable[int]) -> set[int]:
         """Return the numbers of all messages of the turns of the evidence."""
@@ -58,6 +65,24 @@ class EvidenceTurns:
     def text(self, numbers: Iterable[int], more: Sequence[str] = ()) -> Text:
         """Return what some messages hold, and more."""
         return Text("\n".join([*(full_text(self._messages[number]) for number in sorted(numbers)), *more]), self._lang)
+
+    def owner(self, question: Question) -> str:
+        """Return what a question asks about: the longest name in it that the conversation has too; empty for none.
+
+        That is a word with a capital within the question, or as many characters of it as stand together in a language without
+        spaces. O(length of the conversation).
+        """
+        text = question.question
+        if self._lang not in UNSPACED:
+            words = [word.strip(".,;:?!'\"()").removesuffix("'s") for word in text.split()[1:]]
+            names = [word for word in words if word[:1].isupper() and len(word) > 1 and word in self._everything]
+            return max(names, key=len, default="")
+        start, longest = 0, ""
+        for end in range(1, len(text) + 1):
+            while start < end and text[start:end] not in self._everything:
+                start += 1
+            longest = max(longest, text[start:end], key=len)
+        return longest if len(longest) >= _SHORTEST_OWNER else ""
 
     def held(self, question: Question) -> set[str]:
         """Return what of the answer to a question stands in the turns of its evidence."""
@@ -75,6 +100,48 @@ def with_foreign(conversations: Sequence[Conversation]) -> tuple[Conversation, .
     return tuple(attrs.evolve(one, foreign=wanted[number - 1]) for number, one in enumerate(conversations))
 
 
+def _said(conversation: Conversation) -> list[bytes]:
+    return [codec.encode(value) for value in conversation.messages]
+
+
+def _visible(said: Sequence[bytes], rendered: Iterable[bytes]) -> set[int]:
+    """Return the numbers of the messages that a window shows word for word; of equal ones the newest. O(messages)."""
+    left, visible = Counter(rendered), set[int]()
+    for number, raw in reversed(list(enumerate(said))):
+        if left[raw]:
+            left[raw] -= 1
+            visible.add(number)
+    return visible
+
+
+def find_asked(engine: ContextEngine, conversation: Conversation, meter: PromptMeter) -> Asked:
+    """Ask each question as the user, after the conversation, and return what that call shows. O(questions · the window).
+
+    What a window has of a contents page does not count: the evidence stands there word for word, or as a quotation of it.
+    """
+    turns, said, found = EvidenceTurns(conversation), _said(conversation), Asked()
+    for question in conversation.questions:
+        wanted = turns.held(question)
+        if not wanted:
+            continue
+        found += Asked(questions=1)
+        try:
+            window = engine.asked(question.question)
+        except BudgetError:
+            continue
+        prompt = meter.compared(window)
+        rendered = [codec.encode(value) for value in window]
+        others = [full_text(dict(value)) for raw, value in zip(rendered, window, strict=True) if raw not in set(said)]
+        numbers = turns.numbers(question.evidence)
+        whole = {number: full_text(conversation.messages[number]) for number in numbers}
+        quotes = [line[len(_QUOTED) :] for text in others for line in text.split("\n") if line.startswith(_QUOTED)]
+        quoted = [line for line in quotes if line.strip() and any(line.strip() in text for text in whole.values())]
+        shown = turns.text(numbers & _visible(said, rendered), quoted)
+        sizes = Asked(calls=1, tokens=prompt.tokens, length=prompt.length, prefix=prompt.prefix)
+        found += attrs.evolve(sizes, in_view=shown.share(wanted))
+    return found
+
+
 def find_evidence(conversation: Conversation, window: Sequence[Mapping[str, Any]], pages: Sequence[HeldPage]) -> Evidence:
     """Return what of the answers, as the turns of their evidence hold them, the last window shows. O(questions, and the window).
 
@@ -82,17 +149,14 @@ def find_evidence(conversation: Conversation, window: Sequence[Mapping[str, Any]
     """
     turns = EvidenceTurns(conversation)
     system = {codec.encode(value) for value in conversation.system}
-    said = [codec.encode(value) for value in conversation.messages]
+    said = _said(conversation)
     rendered = [codec.encode(value) for value in window]
     texts = {raw: full_text(dict(value)) for raw, value in zip(rendered, window, strict=True) if raw not in system}
     everything = Text("\n".join(texts.values()), conversation.lang)
     contents = ShownContents(texts[raw] for raw in texts.keys() - set(said))
-    left = Counter(rendered)
-    visible = set()
-    for number, raw in reversed(list(enumerate(said))):  # of equal messages, the newest are shown
-        if left[raw]:
-            left[raw] -= 1
-            visible.add(number)
+    visible = _visible(said, rendered)
+    before = dict(pairwise(contents.lines))
+    before = {page: earlier for earlier, page in before.items()}
     page_of = pages_by_message(pages)
     gone = [page.page for page in pages if not (page.verbatim and visible.issuperset(page.messages))]
     found = Evidence(left=len(gone), listed=len(contents.lines.keys() & gone))
@@ -108,7 +172,12 @@ def find_evidence(conversation: Conversation, window: Sequence[Mapping[str, Any]
         kept = [page for page in held if page is not None]
         folded = [page for page in kept if not (page.verbatim and set(page.messages) & evidence <= visible)]
         rows = sorted(contents.search(question.question, ROWS), key=len)
-        places = turns.text(turns.numbers(evidence) & visible, [contents.lines.get(page.page, "") for page in kept])
+        verbatim, lines = turns.numbers(evidence) & visible, [contents.lines.get(page.page, "") for page in kept]
+        places = turns.text(verbatim, lines)
+        owner = turns.owner(question) if wanted else ""
+        near = [(line, contents.lines.get(before.get(page.page, ""), "")) for page, line in zip(kept, lines, strict=True)]
+        owned = turns.text(verbatim, [line for line, earlier in near if _names(owner, f"{earlier}\n{line}")]).share(wanted)
+        only_rows = bool(owner) and not verbatim and bool(folded)
         found += Evidence(
             questions=bool(wanted),
             anchored=everything.share(wanted),
@@ -118,9 +187,18 @@ def find_evidence(conversation: Conversation, window: Sequence[Mapping[str, Any]
             indexed=sum(page.page in contents.lines for page in kept),
             named=sum(_is_named(page, contents, conversation) for page in kept),
             folded=bool(folded),
+            owners=bool(owner),
+            owned=owned if owner else 0.0,
+            row_owners=only_rows,
+            row_owned=owned if only_rows else 0.0,
             chosen=sum(next((1 / len(row) for row in rows if page.page in row), 0.0) for page in folded) / max(len(folded), 1),
         )
     return found
+
+
+def _names(owner: str, text: str) -> bool:
+    """Return whether a text names an owner: with a half of its characters at least, as names are shortened."""
+    return any(owner[start : start + (len(owner) + 1) // 2] in text for start in range(len(owner) // 2 + 1)) if owner else False
 
 
 def _is_named(page: HeldPage, contents: ShownContents, conversation: Conversation) -> bool:
@@ -132,10 +210,20 @@ def _is_named(page: HeldPage, contents: ShownContents, conversation: Conversatio
 def find_needs(conversation: Conversation, window: Sequence[Mapping[str, Any]]) -> dict[str, Needs]:
     """Return how many of the conversation's needs stand in the last window, by kind. O(needs · the window)."""
     text = "\n".join(full_text(dict(value)) for value in window)
+    under, everything = _paths_under(text), "\n".join(map(full_text, conversation.messages)) if conversation.needs else ""
     met: dict[str, Needs] = {}
     for need in conversation.needs:
-        met[need.kind] = met.get(need.kind, Needs()) + Needs(asked=1, met=need.text in text)
+        paths = set(re.findall(_WHOLE_PATH % re.escape(need.text), everything)) if need.kind == FILE else set()
+        opened = any(path in text or path in under for path in paths)
+        found = Needs(asked=1, met=need.text in text, paths=bool(paths), openable=opened)
+        met[need.kind] = met.get(need.kind, Needs()) + found
     return met
+
+
+def _paths_under(text: str) -> set[str]:
+    """Return the whole paths of files that are listed under their directory, as in ``files under /srv/app/: a.py, b/c.py``."""
+    lists = re.findall(r"^(?:- )?files under (\S+)(?: \([^)]*\))?: (.*)$", text, re.MULTILINE)
+    return {directory + name for directory, names in lists for name in names.split(", ")}
 
 
 def pages_by_message(pages: Sequence[HeldPage]) -> dict[int, HeldPage]:

@@ -108,6 +108,26 @@ class Evidence(Sums):
     listed: int = 0  # of these, those that the contents page lists by themselves
     falsified: int = 0  # numbers in the rows of these that their pages hold only as a part of another number, or not at all
     inverted: int = 0  # clauses of which these rows show words without the negation, exception or condition
+    owners: int = 0  # questions that name something which the conversation names too
+    owned: float = 0.0  # of their answers, the share shown at their pages, in rows next to that name or word for word
+    row_owners: int = 0  # of these questions, those whose pages only have rows
+    row_owned: float = 0.0  # of their answers, the share in rows next to that name
+
+
+@attrs.frozen
+class Asked(Sums):
+    """What windows show when the questions are asked, each after the conversation, by the user."""
+
+    questions: int = 0
+    in_view: float = 0.0  # of each answer, the share in the messages of the evidence's turns, or in quotations of these
+    calls: int = 0  # windows that could be made
+    tokens: int = 0  # their size
+    length: int = 0  # their size in tokens of the sequences that prefixes are compared on
+    prefix: int = 0  # how many of these are the same as at the beginning of the last window
+
+    def cost(self, prices: Prices) -> float | None:
+        """Return the mean cost of such a call, as ``Calls.cost_per_call`` has it; ``None`` without calls."""
+        return Calls(self.calls, self.tokens, self.length, self.prefix).cost_per_call(prices) if self.calls else None
 
 
 @attrs.frozen
@@ -116,6 +136,8 @@ class Needs(Sums):
 
     asked: int = 0
     met: int = 0  # of these, what stands in the last window
+    paths: int = 0  # of these, the files of which the conversation has a whole path
+    openable: int = 0  # of these, the files of which such a path stands in the last window
 
 
 @attrs.frozen
@@ -152,6 +174,7 @@ class Played:
 
     calls: Calls = attrs.field(factory=Calls)
     evidence: Evidence = attrs.field(factory=Evidence)
+    asked: Asked = attrs.field(factory=Asked)
     recall: Mapping[str, Recall] = attrs.field(factory=dict)
     needs: Mapping[str, Needs] = attrs.field(factory=dict)
     faults: Faults = attrs.field(factory=Faults)
@@ -163,6 +186,7 @@ class Played:
         return cls(
             calls=Calls.of(one.calls for one in several),
             evidence=Evidence.of(one.evidence for one in several),
+            asked=Asked.of(one.asked for one in several),
             recall=_by_name(Recall, [one.recall for one in several]),
             needs=_by_name(Needs, [one.needs for one in several]),
             faults=Faults.of(one.faults for one in several),
@@ -179,7 +203,7 @@ class Played:
         recall = {category: Recall(**sums) for category, sums in value["recall"].items()}
         needs = {kind: Needs(**sums) for kind, sums in value["needs"].items()}
         calls, evidence, faults = Calls(**value["calls"]), Evidence(**value["evidence"]), Faults(**value["faults"])
-        return cls(calls=calls, evidence=evidence, recall=recall, needs=needs, faults=faults)
+        return cls(calls=calls, evidence=evidence, asked=Asked(**value["asked"]), recall=recall, needs=needs, faults=faults)
 
 
 def _by_name(kind: type[_Sums], several: Sequence[Mapping[str, _Sums]]) -> dict[str, _Sums]:

@@ -12,7 +12,7 @@ from memci.messages.formats import format as formats
 from memci.messages.tokens.counter import get_counter
 from memci.quality.conversation import Conversation
 from memci.quality.engines import ContextEngine, HeldPage
-from memci.quality.evidence import find_evidence, find_needs, find_recall
+from memci.quality.evidence import find_asked, find_evidence, find_needs, find_recall
 from memci.quality.played import Faults, Played
 from memci.quality.prompt_meter import Prompt, PromptMeter
 
@@ -37,6 +37,7 @@ def play(engine: ContextEngine, conversation: Conversation, budget: int) -> Play
     return Played(
         calls=meter.calls,
         evidence=find_evidence(conversation, window, pages),
+        asked=find_asked(engine, conversation, meter),
         needs=find_needs(conversation, window),
         recall=find_recall(engine, conversation, pages, counter),
         faults=attrs.evolve(meter.faults, lost=count_lost(engine, conversation.messages, pages)),

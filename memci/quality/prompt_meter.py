@@ -82,17 +82,21 @@ class PromptMeter:
 
     def call(self, messages: Sequence[Mapping[str, Any]], tokens: int = 0) -> Prompt:
         """Measure a window, of so many *tokens* by its own count, note its faults, and remember it. O(messages, size of new)."""
+        prompt = self.compared(messages)
+        self._known, self._last = {message.raw: message for message in prompt.sent}, list(prompt.sent)
+        self.faults += Faults(over_budget=max(prompt.tokens, tokens) > self._budget, broken_pairs=prompt.broken_pairs)
+        return prompt
+
+    def compared(self, messages: Sequence[Mapping[str, Any]]) -> Prompt:
+        """Measure a window beside the last one, which stays the last one. O(messages, size of new)."""
         sent = [self._message(value) for value in messages]
-        prompt = Prompt(
+        return Prompt(
             tokens=self._size(sum(message.tokens for message in sent)),
             length=sum(len(message.sequence) for message in sent),
             prefix=_common_prefix(self._last, sent),
             broken_pairs=_broken_pairs(sent),
             sent=sent,
         )
-        self._known, self._last = {message.raw: message for message in sent}, sent
-        self.faults += Faults(over_budget=max(prompt.tokens, tokens) > self._budget, broken_pairs=prompt.broken_pairs)
-        return prompt
 
     def sent(self, prompt: Prompt, tokens: int, verbatim: int) -> None:
         """Take in that a call sent a window; *verbatim* tokens of it word for word, which count once the history is outgrown."""

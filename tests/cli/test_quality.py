@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from memci.cli.exit_code import ExitCode
+from tests.chat.model_server import said, serving
+from tests.chat.small_model import small_model
 from tests.cli.stored import Run, chat
 
 QUESTION = {"question": "What does part 3 cost?", "answer": "3.50 euros", "category": "price", "evidence": [6]}
@@ -204,3 +206,31 @@ def test_an_empty_directory_is_refused(run: Run, tmp_path: Path) -> None:
     ran = run("bench", "quality", tmp_path)
     assert ExitCode.USAGE == ran.code
     assert "there is no .json file" in ran.err
+
+
+@pytest.mark.server
+def test_a_reader_answers_from_windows_and_rows(run: Run, file: Path, tmp_path: Path) -> None:
+    """Its scores are a table of their own, and in the JSON; asked again, the kept answers are."""
+    with serving(lambda _: said("3.50 euros")) as model:
+        chosen = (file, "--engine", "memci", "--budget", 3_000, "--jobs", 1, "--reader", model.url, "--reader-model", "tiny")
+        ran = run("bench", "quality", *chosen, "--json", tmp_path / "found.json")
+        assert (ExitCode.OK, "") == (ran.code, ran.err)
+        requests = len(model.requests)
+        assert ran.out == run("bench", "quality", *chosen).out
+    assert (requests, "tiny", 0) == (len(model.requests), model.requests[0]["model"], model.requests[0]["temperature"])
+    assert "answers of tiny, token F1" in ran.out
+    answers = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))["answers"]
+    assert [("window", 1.0), ("row", 1.0)] == [(each["source"], each["f1"]) for each in answers]
+
+
+@pytest.mark.slow
+@pytest.mark.server
+@pytest.mark.timeout(400)
+def test_a_real_small_model_reads(run: Run, file: Path) -> None:
+    """It answers each question once; how well is its own affair."""
+    with small_model() as model:
+        ran = run("bench", "quality", file, "--engine", "memci", "--budget", 1_000, "--jobs", 1, "--reader", model.url)
+        assert (ExitCode.OK, "") == (ran.code, ran.err)
+        assert 1 == model.answered
+    lines = [line.split() for line in ran.out.splitlines() if line.split()[3:4] in (["window"], ["row"])]
+    assert ["1", "0", "0", "0"] == lines[0][-4:]

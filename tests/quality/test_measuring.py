@@ -23,7 +23,7 @@ from memci.quality.conversation import (
 from memci.quality.engines import EngineSpec
 from memci.quality.evidence import with_foreign
 from memci.quality.measuring import Cache, Row, code_hash, measure
-from memci.quality.played import Calls, Evidence, Faults, Needs, Played, Recall
+from memci.quality.played import Asked, Calls, Faults, Needs, Played, Recall
 from memci.quality.reports.windows import FIGURES, category_rows, draw, figures
 from tests.quality.small import COUNTER, MESSAGES, SYSTEM, assistant, conversation, question, user
 
@@ -135,13 +135,13 @@ def test_a_picture_has_a_panel_for_each_set() -> None:
 @pytest.mark.parametrize(
     ("played", "axis"),
     [
-        (Played(evidence=Evidence(questions=1), needs={"file": Needs(asked=1)}), "of the answers, shown at their pages"),
+        (Played(asked=Asked(questions=1), needs={"file": Needs(asked=1)}), "of the answers, in view when asked"),
         (Played(needs={"file": Needs(asked=1)}), "of the files that were needed next, shown"),
         (Played(), "verbatim tokens a call, once outgrown"),
     ],
 )
 def test_a_panel_shows_the_first_figure_that_there_is(played: Played, axis: str) -> None:
-    """Answers at their pages, else files that are needed, else verbatim tokens."""
+    """Answers in view, else files that are needed, else verbatim tokens."""
     assert axis in draw([row(attrs.evolve(played, calls=Calls(calls=1, tokens=9, length=9, outgrown=1)))])
 
 

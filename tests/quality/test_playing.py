@@ -1,5 +1,7 @@
 """What is measured of a conversation that is played."""
 
+from typing import Any
+
 import attrs
 import pytest
 
@@ -12,7 +14,20 @@ from memci.quality.engines import FoundPage
 from memci.quality.evidence import RETURNED_TOKENS
 from memci.quality.played import Evidence, Faults, Needs, Played, Recall
 from memci.quality.playing import play
-from tests.quality.small import COUNTER, MESSAGES, SYSTEM, Altering, Dropping, Forgetful, Noting, Parting, conversation, question
+from tests.quality.small import (
+    COUNTER,
+    MESSAGES,
+    SYSTEM,
+    Altering,
+    Dropping,
+    Forgetful,
+    Noting,
+    Parting,
+    assistant,
+    conversation,
+    question,
+    user,
+)
 
 BUDGET = 1_000
 NINE = question("What does Tango weigh?", "Nine pounds, for a cat", 1)
@@ -52,7 +67,7 @@ def test_verbatim_tokens_count_once_the_history_is_outgrown() -> None:
 def test_an_engine_that_keeps_nothing_is_caught() -> None:
     """Nothing of the evidence is found in an empty window, whatever the engine says of its pages."""
     found = played(Forgetful(BUDGET, COUNTER), NINE)
-    assert Evidence(questions=1, pages=1, folded=1, left=3) == found.evidence
+    assert Evidence(questions=1, pages=1, folded=1, left=3, owners=1, row_owners=1) == found.evidence
     assert 0 == found.calls.verbatim
 
 
@@ -77,7 +92,90 @@ def test_words_of_the_answer_count_where_they_stand() -> None:
     """Of the three words that answer and turn share, an entry shows its own at its page."""
     found = played(Noting(), NINE).evidence
     shown = Evidence(questions=1, anchored=1.0, at_page=1.0, pages=1, indexed=1)
-    assert attrs.evolve(shown, named=1, folded=1, left=1, listed=1) == found
+    assert attrs.evolve(shown, named=1, folded=1, left=1, listed=1, owners=1, row_owners=1) == found
+
+
+@pytest.mark.parametrize(
+    ("shown", "owned"),
+    [
+        ("[turn-1] a cat of nine pounds", 0.0),
+        ("[turn-1] Tango, a cat of nine pounds", 1.0),
+        ("[turn-0] Tango was here\n[turn-1] a cat of nine pounds", 1.0),
+        ("[turn-0] Tango was here\n[turn-9] a dog\n[turn-1] a cat of nine pounds", 0.0),
+        ("[turn-1] Tango, a cat", 1 / 3),
+    ],
+)
+def test_a_value_is_owned_where_its_owner_is_named(shown: str, owned: float) -> None:
+    """What the question asks about stands in the row, or in the one before it."""
+    engine = Noting()
+    engine.shown = shown
+    found = played(engine, NINE).evidence
+    assert 1 == found.row_owners
+    assert pytest.approx([owned, owned]) == [found.row_owned, found.owned]
+
+
+def test_a_question_without_a_name_has_no_owner() -> None:
+    """Of other questions nobody can say whether the answer is owned; in Chinese it is what the conversation says as well."""
+    assert 0 == played(Noting(), question("what weighs nine pounds?", "a cat", 1)).evidence.owners
+    said = [user("北京京仪大酒店怎么样？"), assistant("评分4.5分，电话是010-62165588")]
+    asked = conversation(question("北京京仪大酒店的电话是什么？", "010-62165588", 1), messages=said, lang="zh")
+    assert 1 == play(whole(), asked, BUDGET).evidence.owners
+
+
+class Quoting(Noting):
+    """Shows a line of the first turn, quoted, when it is asked."""
+
+    quote = "> My cat Tango weighs nine pounds."
+
+    def asked(self, question: str) -> list[dict[str, Any]]:
+        return [*self.window(), user(f"[recalled]\n{self.quote}"), user(question)]
+
+
+def test_evidence_is_in_view_where_it_stands_word_for_word_or_is_quoted() -> None:
+    """A row shows it too, but not in the words of the conversation; a quotation of something else is none of it."""
+    assert (1, 0.0) == in_view(Noting())
+    assert (1, 1.0) == in_view(Quoting())
+    assert (1, 1.0) == in_view(whole())
+    invented = Quoting()
+    invented.quote = "> A cat of nine pounds, for sale."
+    assert (1, 0.0) == in_view(invented)
+
+
+def in_view(engine: WholeHistory) -> tuple[int, float]:
+    found = played(engine, NINE).asked
+    return found.questions, found.in_view
+
+
+def test_asking_costs_what_the_last_window_does_not_have() -> None:
+    """The question is sent after the last window; nothing of it stays in the engine."""
+    engine = whole()
+    found = played(engine, NINE, NINE)
+    assert 2 == found.asked.calls
+    assert found.asked.prefix < found.asked.length < found.asked.prefix + 2 * 20
+    assert len(MESSAGES) == len(engine.window())
+
+
+def test_a_file_can_be_opened_where_its_whole_path_is_in_view() -> None:
+    """Its name alone is not enough; a list of files under their directory is."""
+    path = "/srv/app/models/invoice.py"
+    said = [
+        user(f"Look at {path} and /srv/app/models/tax.py"),
+        assistant("Both are short."),
+        user("Thanks " * 30),
+        assistant("Bye."),
+    ]
+    needs = (Need("file", "invoice.py"), Need("file", "tax.py"), Need("file", "other.py"))
+    engine = Noting()
+    for shown, openable in (
+        ("[turn-1] invoice.py", 0),
+        (f"[turn-1] {path}", 1),
+        ("[turn-1] two\nfiles under /srv/app/: models/invoice.py, models/tax.py", 2),
+    ):
+        engine = Noting()
+        engine.shown = shown
+        asked = attrs.evolve(conversation(messages=[SYSTEM, *said]), needs=needs)
+        found = play(engine, asked, BUDGET).needs["file"]
+        assert (3, 2, openable) == (found.asked, found.paths, found.openable)
 
 
 def test_words_elsewhere_in_the_window_are_anchored_but_not_at_their_page() -> None:

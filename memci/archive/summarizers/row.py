@@ -21,6 +21,7 @@ _NEAR = 2  # atoms of a script without spaces that are so far apart are shown wi
 _INNER = frozenset({"", "(", "（", "·"})  # what stands within such a word
 _MOST_ATOMS = 8  # of one word
 _VALUES = frozenset({LiteralKind.MONEY, LiteralKind.NUMBER})  # of something
+_MEASURED = frozenset({LiteralKind.MONEY, LiteralKind.NUMBER, LiteralKind.QUANTITY})  # so many of something
 _OWNER_ATOMS = 2  # before a value, among which what it is the value of is looked for
 
 _Run = tuple[int, int, float]  # first atom, that after the last, worth
@@ -44,8 +45,10 @@ def row_words(atoms: Atoms, passages: Sequence[Passage]) -> tuple[Word, ...]:
             text = f"{passage.tool} {text}" if passage.tool else text
         elif first == end and (gap := atoms.gaps[first][0]) is not None:
             lead = gap
-        elif any(opens for _, _, opens in atoms.gaps[end : first + 1]):
+        elif any(opens or ";" in (gap or "") for gap, _, opens in atoms.gaps[end : first + 1]):
             lead = SENTENCE
+        elif _MEASURED.issuperset((atoms.kinds[end - 1], atoms.kinds[first])):  # whose words are left out
+            lead = PASSAGE
         words.append((text, round(factor * worth, 3), lead))
         before, end = number, last
     return tuple(words)

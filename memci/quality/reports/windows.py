@@ -9,16 +9,17 @@ from typing import Any
 import attrs
 
 from memci.engine.settings.config import Prices
-from memci.quality.conversation import KINDS
+from memci.quality.conversation import FILE, KINDS
 from memci.quality.measuring import Row
 from memci.quality.played import Played
+from memci.quality.reading import ReadRow
 from memci.quality.reports import svg
 
 NOTHING = "-"  # stands where an engine has nothing to measure
 PRICES = Prices()  # of tokens that are written to a provider's cache, and read from it; a plain token costs 1
 
 _HEIGHTS = {  # figures that a panel shows upwards: the first that there is
-    "at_page": "of the answers, shown at their pages",
+    "evidence_in_view": "of the answers, in view when asked",
     "file_needs": "of the files that were needed next, shown",
     "verbatim_tokens": "verbatim tokens a call, once outgrown",
 }
@@ -31,6 +32,11 @@ _MARGIN = 1.15  # a little room around the outermost points
 def _met(kind: str, row: Played) -> float | None:
     needs = row.needs.get(kind)
     return None if needs is None else needs.met / needs.asked
+
+
+def _openable(row: Played) -> float | None:
+    needs = row.needs.get(FILE)
+    return None if needs is None or not needs.paths else needs.openable / needs.paths
 
 
 def _mean(total: float, number: int) -> float | None:
@@ -54,7 +60,11 @@ class Figure:
 
 
 FIGURES = (  # in the order of the tables
+    Figure("evidence_in_view", "evidence in view %", lambda row: _mean(row.asked.in_view, row.asked.questions)),
+    Figure("asking_cost", "cost of asking", lambda row: row.asked.cost(PRICES)),
     Figure("at_page", "at page %", lambda row: _mean(row.evidence.at_page, row.evidence.questions)),
+    Figure("owned_at_page", "owned at page %", lambda row: _mean(row.evidence.owned, row.evidence.owners)),
+    Figure("owned_in_rows", "owned in rows %", lambda row: _mean(row.evidence.row_owned, row.evidence.row_owners)),
     Figure("anchored", "anchored %", lambda row: _mean(row.evidence.anchored, row.evidence.questions)),
     Figure("coincidence", "coincidence %", lambda row: _mean(row.evidence.coincidence, row.evidence.foreign)),
     Figure("verbatim", "verbatim %", lambda row: _mean(row.evidence.verbatim, row.evidence.pages)),
@@ -68,6 +78,7 @@ FIGURES = (  # in the order of the tables
         Figure(f"{kind}_needs", f"{plural} %", partial(_met, kind))
         for kind, plural in zip(KINDS, ("files", "identifiers", "hashes"), strict=True)
     ),
+    Figure("openable", "openable %", _openable),
     Figure("recall_1", "R@1 %", lambda row: _mean(row.all_recall.first, row.all_recall.questions)),
     Figure("recall_5", "R@5 %", lambda row: _mean(row.all_recall.five, row.all_recall.questions)),
     Figure("recall_10", "R@10 %", lambda row: _mean(row.all_recall.ten, row.all_recall.questions)),
@@ -89,12 +100,17 @@ _RECALLS = [figure for figure in FIGURES if figure.heading.startswith("R@")]
 CATEGORY_COLUMNS = ("set", "budget#", "engine", "category", "questions#", *(f"{figure.heading}#" for figure in _RECALLS))
 
 
+READING_COLUMNS = (
+    *("set", "budget#", "engine", "reads", "F1 %#", "±#", "questions#", "false answers#", "of adversarial#", "failed#"),
+)
+
+
 def figures(row: Row) -> dict[str, float | None]:
     """Return the figures of a row, by name."""
     return {figure.name: figure.of(row.played) for figure in FIGURES}
 
 
-def to_mapping(rows: Sequence[Row], settings: dict[str, Any]) -> dict[str, Any]:
+def to_mapping(rows: Sequence[Row], settings: dict[str, Any], readings: Sequence[ReadRow] = ()) -> dict[str, Any]:
     """Return everything as a JSON value: what was asked for, and of each row the figures, and the sums they are made of."""
     mapped = [
         {
@@ -108,7 +124,8 @@ def to_mapping(rows: Sequence[Row], settings: dict[str, Any]) -> dict[str, Any]:
         }
         for row in rows
     ]
-    return {**settings, "prices": attrs.asdict(PRICES), "rows": mapped}
+    answers = [{**attrs.asdict(row), "f1": row.reading.mean, "margin": row.reading.margin} for row in readings]
+    return {**settings, "prices": attrs.asdict(PRICES), "rows": mapped, **({"answers": answers} if answers else {})}
 
 
 def table(rows: Sequence[Row]) -> Iterator[list[str]]:
@@ -117,6 +134,15 @@ def table(rows: Sequence[Row]) -> Iterator[list[str]]:
     yield ["set", "budget#", "engine", *(f"{figure.heading}#" for figure in measured)]
     for row in rows:
         yield [row.set, f"{row.budget:,}", row.engine, *(figure.write(row.played) for figure in measured)]
+
+
+def reading_rows(rows: Iterable[ReadRow]) -> Iterator[list[str]]:
+    """Yield what a model answered, a line for each source: the mean F1 in per cent, and half of its interval."""
+    for row in rows:
+        reading = row.reading
+        scores = [NOTHING if value is None else f"{100 * value:.1f}" for value in (reading.mean, reading.margin)]
+        counts = [f"{value}" for value in (reading.questions, reading.false_answers, reading.adversarial, reading.failed)]
+        yield [row.set, f"{row.budget:,}", row.engine, row.source, *scores, *counts]
 
 
 def category_rows(rows: Iterable[Row]) -> Iterator[list[str]]:
