@@ -24,9 +24,9 @@ from memci.messages.message import Message
 from memci.messages.tokens.counter import get_counter
 from memci.quality.catalogue import MemciEngine
 from memci.quality.conversation import read_conversation, with_system
-from memci.quality.evidence import find_needs
 from memci.quality.played import Needs
 from memci.quality.playing import COUNTER
+from memci.quality.scoring.evidence import find_needs
 
 _PATIENCE_S = 60.0
 _BEGINNING = "\nSummary:\n"  # what a model wrote before it is notes of its own

@@ -17,9 +17,9 @@ from memci.messages.message import Message
 from memci.messages.tokens.counter import get_counter
 from memci.quality.catalogue import MemciEngine
 from memci.quality.conversation import Conversation, content_words, full_text, read_set
-from memci.quality.evidence import EvidenceTurns, find_evidence
 from memci.quality.played import Evidence
 from memci.quality.playing import COUNTER
+from memci.quality.scoring.evidence import EvidenceTurns, find_evidence
 
 _PATIENCE_S = 60.0
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*")

@@ -21,7 +21,7 @@ from memci.messages.tokens.counter import get_counter
 if TYPE_CHECKING:
     from memci.quality.conversation import ConversationSet
     from memci.quality.engines import EngineSpec
-    from memci.quality.reading import ReadRow
+    from memci.quality.scoring.reading import ReadRow
 
 READER_TIMEOUT_S = 900.0  # for one answer: a small model reads a large window for minutes before its first one
 
@@ -106,7 +106,7 @@ def _read(  # noqa: PLR0913, PLR0917 (the options that concern it)
     """Let a model answer the questions; answers are kept with the results."""
     from memci.chat.endpoint import Endpoint  # noqa: PLC0415 (loads the client, an extra)
     from memci.messages.parts import text_of  # noqa: PLC0415 (as above)
-    from memci.quality.reading import ANSWER_TOKENS, KeptAnswers, read  # noqa: PLC0415 (loads a database)
+    from memci.quality.scoring.reading import ANSWER_TOKENS, KeptAnswers, read  # noqa: PLC0415 (loads a database)
 
     options = {"temperature": 0, "max_completion_tokens": ANSWER_TOKENS}
     endpoint = Endpoint(url, model, api_key=os.environ.get("MEMCI_API_KEY"), timeout_s=READER_TIMEOUT_S, options=options)

@@ -13,9 +13,9 @@ from memci.messages import codec
 from memci.messages.parts import text_of
 from memci.messages.tokens.counter import TokenCounter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
-from memci.quality.contents import HEADING
 from memci.quality.conversation import Turns, full_text
 from memci.quality.engines import FoundPage, HeldPage
+from memci.quality.scoring.contents import HEADING
 
 CONTENTS_SHARE = 0.25  # how much of the budget the contents page may take
 LOW_SHARE = 0.5  # what a batch leaves of the turns and of the contents page, where only batches leave

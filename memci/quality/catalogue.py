@@ -22,9 +22,9 @@ MEMCI = "memci"  # its name among the engines
 _CODE = (
     *(f"{package}/**/*.{kind}" for package in ("archive", "chapters", "engine", "messages") for kind in ("py", "txt")),
     "errors.py",
-    "quality/*.py",
+    "quality/**/*.py",
 )
-_BASELINE_CODE = ("quality/*.py", "messages/**/*.py", "archive/summarizers/words.*", "archive/catalogue/search.py")
+_BASELINE_CODE = ("quality/**/*.py", "messages/**/*.py", "archive/summarizers/words.*", "archive/catalogue/search.py")
 _SESSION = "quality"
 _SOME_TIME = "2000-01-01T00:00:00+00:00"
 _BASELINES: dict[str, Callable[[int, TokenCounter], ContextEngine]] = {

@@ -20,9 +20,9 @@ from memci.errors import UnavailableError
 from memci.messages import codec
 from memci.quality.conversation import Conversation, ConversationSet
 from memci.quality.engines import EngineSpec
-from memci.quality.evidence import with_foreign
 from memci.quality.played import Played
 from memci.quality.playing import COUNTER, play
+from memci.quality.scoring.evidence import with_foreign
 
 BUDGETS = (4_000, 8_000, 16_000, 32_000)  # those that are measured by default, in tokens
 

@@ -12,9 +12,9 @@ from memci.messages.formats import format as formats
 from memci.messages.tokens.counter import get_counter
 from memci.quality.conversation import Conversation
 from memci.quality.engines import ContextEngine, HeldPage
-from memci.quality.evidence import find_asked, find_evidence, find_needs, find_recall
 from memci.quality.played import Faults, Played
 from memci.quality.prompt_meter import Prompt, PromptMeter
+from memci.quality.scoring.evidence import find_asked, find_evidence, find_needs, find_recall
 
 COUNTER = "o200k_base"  # counts tokens, for all engines alike
 

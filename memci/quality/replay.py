@@ -336,7 +336,7 @@ def _call(session: Session, meter: PromptMeter) -> Window:
 def _look(session: Session, asked: Conversation, numbers: Mapping[int, int], found: Measurement) -> None:
     """Look for what is asked in the window at the end; where none fits, it shows nothing."""
     from memci.quality.engines import pages_of  # noqa: PLC0415 (for those who ask)
-    from memci.quality.evidence import find_evidence, find_needs  # noqa: PLC0415 (as above: it loads a database)
+    from memci.quality.scoring.evidence import find_evidence, find_needs  # noqa: PLC0415 (as above: it loads a database)
 
     try:
         window = session.window().messages

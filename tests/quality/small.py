@@ -5,9 +5,9 @@ from typing import Any
 
 from memci.messages.tokens.counter import get_counter
 from memci.quality.baselines import WholeHistory
-from memci.quality.contents import HEADING
 from memci.quality.conversation import Conversation, Question
 from memci.quality.engines import FoundPage, HeldPage
+from memci.quality.scoring.contents import HEADING
 
 
 def user(text: str) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from memci.quality.baselines import (
     WholeHistory,
     lead,
 )
-from memci.quality.contents import ShownContents
 from memci.quality.playing import play
+from memci.quality.scoring.contents import ShownContents
 from tests.quality.small import COUNTER, MESSAGES, SYSTEM, assistant, conversation, user
 
 Make = Callable[[int, TokenCounter], WholeHistory]

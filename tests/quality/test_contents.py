@@ -2,7 +2,7 @@
 
 from memci.engine.settings.config import Budget, Config
 from memci.quality.catalogue import memci_spec
-from memci.quality.contents import ShownContents
+from memci.quality.scoring.contents import ShownContents
 from tests.quality.small import assistant, conversation, user
 
 SHOWN = """[usr-0] Contents of earlier pages, oldest first.

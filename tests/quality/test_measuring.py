@@ -21,10 +21,10 @@ from memci.quality.conversation import (
     with_system,
 )
 from memci.quality.engines import EngineSpec
-from memci.quality.evidence import with_foreign
 from memci.quality.measuring import Cache, Row, code_hash, measure
 from memci.quality.played import Asked, Calls, Faults, Needs, Played, Recall
 from memci.quality.reports.windows import FIGURES, category_rows, draw, figures
+from memci.quality.scoring.evidence import with_foreign
 from tests.quality.small import COUNTER, MESSAGES, SYSTEM, assistant, conversation, question, user
 
 TALK = conversation(question("What does Tango weigh?", "nine pounds", 1), messages=MESSAGES * 2)

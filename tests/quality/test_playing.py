@@ -11,9 +11,9 @@ from memci.quality.baselines import SlidingMessages, WholeHistory
 from memci.quality.catalogue import memci_spec
 from memci.quality.conversation import Need, Question
 from memci.quality.engines import FoundPage
-from memci.quality.evidence import RETURNED_TOKENS
 from memci.quality.played import Evidence, Faults, Needs, Played, Recall
 from memci.quality.playing import play
+from memci.quality.scoring.evidence import RETURNED_TOKENS
 from tests.quality.small import (
     COUNTER,
     MESSAGES,

@@ -9,7 +9,7 @@ from memci.engine.settings.config import Budget, Config
 from memci.errors import ModelError
 from memci.quality.catalogue import memci_spec
 from memci.quality.conversation import Conversation, ConversationSet
-from memci.quality.reading import ROW, WINDOW, KeptAnswers, Reading, ReadRow, abstains, read, token_f1
+from memci.quality.scoring.reading import ROW, WINDOW, KeptAnswers, Reading, ReadRow, abstains, read, token_f1
 from tests.quality.small import assistant, conversation, question, user
 
 PETS = [(f"pet{number}", f"{number} pounds", f"on street {number}") for number in range(40)]

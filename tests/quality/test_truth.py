@@ -2,7 +2,7 @@
 
 import pytest
 
-from memci.quality.truth import cut_numbers, inverted, said_of
+from memci.quality.scoring.truth import cut_numbers, inverted, said_of
 
 PAGE = "Please use +31 6 5513 0862. We met 12 people on 5 June 2026, in rooms 3 and 4."
 

@@ -12,8 +12,8 @@ from memci.engine.settings.config import Prices
 from memci.quality.conversation import FILE, KINDS
 from memci.quality.measuring import Row
 from memci.quality.played import Played
-from memci.quality.reading import ReadRow
 from memci.quality.reports import svg
+from memci.quality.scoring.reading import ReadRow
 
 NOTHING = "-"  # stands where an engine has nothing to measure
 PRICES = Prices()  # of tokens that are written to a provider's cache, and read from it; a plain token costs 1

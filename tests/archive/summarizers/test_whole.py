@@ -12,7 +12,7 @@ from memci.archive.summarizers.extractive import ExtractiveSummarizer
 from memci.archive.summarizers.literals import LiteralKind
 from memci.archive.summarizers.whole import beginning, stretches
 from memci.messages.formats.openai import facts
-from memci.quality.truth import cut_numbers, inverted
+from memci.quality.scoring.truth import cut_numbers, inverted
 
 RULES = (
     "Do not deploy the billing service to production",

@@ -11,12 +11,12 @@ import attrs
 from memci.errors import BudgetError
 from memci.messages import codec
 from memci.messages.tokens.counter import TokenCounter
-from memci.quality.contents import ShownContents
 from memci.quality.conversation import FILE, UNSPACED, Conversation, Question, content_words, full_text, turns_of
 from memci.quality.engines import ContextEngine, HeldPage
 from memci.quality.played import Asked, Evidence, Needs, Recall
 from memci.quality.prompt_meter import PromptMeter
-from memci.quality.truth import cut_numbers, inverted, said_of
+from memci.quality.scoring.contents import ShownContents
+from memci.quality.scoring.truth import cut_numbers, inverted, said_of
 
 PLACES = (1, 5, 10)  # among how many of the first pages the evidence is looked for
 PASSAGES = 5  # in the passages of how many of the first pages the answer is looked for

@@ -15,12 +15,12 @@ import attrs
 from memci.archive.summarizers.words import words
 from memci.errors import BudgetError, ModelError
 from memci.messages import codec
-from memci.quality.contents import ShownContents
 from memci.quality.conversation import UNSPACED, Conversation, ConversationSet, Question, full_text
 from memci.quality.engines import ContextEngine, EngineSpec, HeldPage
-from memci.quality.evidence import held_pages, pages_by_message
 from memci.quality.played import Sums
 from memci.quality.prompt_meter import PromptMeter
+from memci.quality.scoring.contents import ShownContents
+from memci.quality.scoring.evidence import held_pages, pages_by_message
 
 ADVERSARIAL = "adversarial"  # the category of questions that the conversation does not answer
 ANSWER_TOKENS = 48  # that an answer may have
