@@ -60,15 +60,25 @@ _INSTRUCTIONS = (
     "[usr-20..51], by number. When you need one in full, call the tool recall_page with its index (a range gives a list of its "
     "pages); search_pages finds pages by words."
 )
+_INSTRUCTIONS_FEW = (
+    "Earlier pages of this conversation are listed in a contents page, under an index such as [usr-12] or, below a range such as "
+    "[usr-20..51], by number. The tool read_page reads one by its index; search_pages finds pages by words."
+)
 _INSTRUCTIONS_UNLISTED = (
     "Earlier pages of this conversation are kept, and no list of them stands here. The tool search_pages finds them by words; "
     "when you need one in full, call recall_page with its index, such as usr-12."
+)
+_INSTRUCTIONS_UNLISTED_FEW = (
+    "Earlier pages of this conversation are kept, and no list of them stands here. The tool search_pages finds them by words; "
+    "read_page reads one by its index, such as usr-12."
 )
 
 
 def _instructions(config: Config, segments: Mapping[str, Segment]) -> str:
     """Return how the system part tells the model to recall; empty for the protocol ``none``, with all of ATTP for ``attp``."""
     protocol, said = config.recall.protocol, _INSTRUCTIONS if config.contents.listed else _INSTRUCTIONS_UNLISTED
+    if config.has_few_tools:
+        said = _INSTRUCTIONS_FEW if config.contents.listed else _INSTRUCTIONS_UNLISTED_FEW
     if protocol == "attp":
         from memci.engine.tools.tree_tools import attp_prompt  # noqa: PLC0415 (for those who speak ATTP)
 

@@ -114,6 +114,8 @@ def test_a_dry_run_is_refused_as_the_command_is(run: Run, root: Path, command: t
 
 def test_what_is_done_is_said(run: Run, root: Path) -> None:
     """The answer for people has what was done, a table of the window's parts, and whether it was written."""
+    with memci.Engine(f"file:{root}", CONFIG) as engine, engine.session("boiler") as session:
+        session.window()
     tried = run("fold", "37", "--dry-run", "--store", f"file:{root}")
     lines = tried.out.splitlines()
     assert "would: fold usr-37" == lines[0]

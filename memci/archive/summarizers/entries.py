@@ -27,7 +27,11 @@ _UNNAMED = re.compile("[^\\w.:/-]+")
 _LONGEST_PAIR = 60
 _DEEPEST = 32
 _LONGEST_TARGET, _LONGEST_CHANGE, _LONGEST_COMMAND = 160, 160, 80
+_LONGEST_LINE = 600
 _COMMANDS = ("command", "cmd")
+_SEPARATOR = re.compile("[|&;]+")
+_QUOTED = r"""[^|&;"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*'"""
+_COMMAND = re.compile(f"[|&;]+|(?:{_QUOTED}|.)(?:{_QUOTED})*")  # one, or what stands between two
 _TARGET = re.compile(r"^(?:url|(?:\w*_)?(?:path|file)(?:_?name)?|\w*(?:Path|File)(?:Name)?)$")
 _OLD = ("old_string", "old_str", "old_text", "oldText", "oldString", "search", "old")
 _NEW = ("new_string", "new_str", "new_text", "newText", "newString", "replace", "new")
@@ -116,7 +120,9 @@ def called(text: str) -> FlatText:
         return flat(text, "=")
     target = next((key for key, value in arguments.items() if _is_target(key, value)), None)
     lead = "" if target is None else " ".join(str(arguments.pop(target)).split())
-    lead = beginning(lead, _LONGEST_COMMAND) if target in _COMMANDS else lead
+    commands = list[tuple[int, int, LiteralKind]]()
+    if target in _COMMANDS:
+        lead, commands = _commands(lead)
     old, new = (next((key for key in keys if isinstance(arguments.get(key), str)), None) for keys in (_OLD, _NEW))
     change = ""
     if old is not None and new is not None:
@@ -130,9 +136,22 @@ def called(text: str) -> FlatText:
         return flat(text, "=")
     joint = ", " if about and rest.text else ""
     start = len(about) + len(joint)
-    is_whole = target in _COMMANDS or (change and len(about) <= _LONGEST_CHANGE)
-    own = [(0, len(about), LiteralKind.CLAUSE)] if is_whole else []
+    own = [(0, len(about), LiteralKind.CLAUSE)] if change and len(about) <= _LONGEST_CHANGE else commands
     return FlatText(about + joint + rest.text, (*own, *((first + start, last + start, kind) for first, last, kind in rest.units)))
+
+
+def _commands(line: str) -> tuple[str, list[tuple[int, int, LiteralKind]]]:
+    """Return a line of commands, each of them from its beginning, and their places: one is shown whole or not at all."""
+    written, units = "", list[tuple[int, int, LiteralKind]]()
+    for command in _COMMAND.finditer(line):
+        if len(written) > _LONGEST_LINE:
+            return f"{written.rstrip(' |&;')} …", units
+        text = command[0].strip()
+        if text and not _SEPARATOR.fullmatch(text):
+            text = beginning(text, _LONGEST_COMMAND)
+            units.append((len(written), len(written) + len(text), LiteralKind.CLAUSE))
+        written += f"{text} "
+    return written.rstrip(), units
 
 
 def _is_target(key: str, value: object) -> bool:

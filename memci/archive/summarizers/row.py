@@ -47,7 +47,7 @@ def row_words(atoms: Atoms, passages: Sequence[Passage]) -> tuple[Word, ...]:
             lead = gap
         elif any(opens or ";" in (gap or "") for gap, _, opens in atoms.gaps[end : first + 1]):
             lead = SENTENCE
-        elif _MEASURED.issuperset((atoms.kinds[end - 1], atoms.kinds[first])):  # whose words are left out
+        elif passage.tool or _MEASURED.issuperset((atoms.kinds[end - 1], atoms.kinds[first])):  # whose words are left out
             lead = PASSAGE
         words.append((text, round(factor * worth, 3), lead))
         before, end = number, last

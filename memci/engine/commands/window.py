@@ -35,9 +35,11 @@ from memci.errors import (
 from memci.messages import codec
 from memci.messages.tokens.message_tokens import count_tools
 
+_SHORTER = 4  # by which what a stub shows is divided where later messages need its room
 _EXCERPTS_SHARE = 0.97  # of the room that is left; a short answer then changes nothing
 _EXCERPT_TRIES, _FULL_SHARE = 6, 0.98  # until what is shown of a large entry takes so much of its room
-_RECALLING = {"recall_page", "search_pages"}  # the tools that the system part explains
+# The tools that the system part explains, and those where few are offered.
+_RECALLING, _READING = {"recall_page", "search_pages"}, {"read_page", "search_pages"}
 
 
 @attrs.frozen(kw_only=True)
@@ -229,7 +231,9 @@ def _settling(core: Core, budget: int, tools: Sequence[Mapping[str, Any]], sha25
     known = last if last is not None and last.budget == budget else None
     attp = core.config.recall.protocol == "attp" and core.state.archive.message_list.head is not None  # the system part says so
     names = set(map(_name, tools))
-    explains = core.config.recall.protocol == "attp" or names >= _RECALLING
+    explains = core.config.recall.protocol == "attp" or (
+        bool(names) and names >= (_READING if core.config.has_few_tools else _RECALLING)
+    )
     if core.read_only and last is not None and last.tools_sha256 == sha256:
         explains = last.explains  # of a journal that is older than this rule
     tokens = last.tools_tokens if last is not None and last.tools_sha256 == sha256 else count_tools(tools, core.counter)
@@ -312,21 +316,24 @@ def _excerpt(core: Core, at: str, node: MessageNode, room: int) -> list[int] | N
 def _shortened(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
     """Let what stubs show beyond the least give way before any other step is taken."""
     while wanted.excerpts and core.lay_out(core.state, wanted).tokens > wanted.budget:
-        wanted = attrs.evolve(wanted, excerpts=_halved(core, wanted.excerpts))
+        wanted = attrs.evolve(wanted, excerpts=_shorter(core, wanted.excerpts))
     return _climb(core, wanted)
 
 
-def _halved(core: Core, excerpts: Mapping[str, list[int]]) -> dict[str, list[int]]:
-    """Return what stubs show after the next of few steps in which they get shorter: half of it each, then the least."""
-    halved = dict[str, list[int]]()
+def _shorter(core: Core, excerpts: Mapping[str, list[int]]) -> dict[str, list[int]]:
+    """Return what stubs show after the next of few steps in which they get shorter: a quarter of it each, then the least.
+
+    Each step changes the prompt from the stub on: halves would be twice as many (``memci bench quality``, coding).
+    """
+    shorter = dict[str, list[int]]()
     apart = core.state.opening
     for page in (*([] if apart is None else [apart]), *core.state.active.pages()):
         for position, node in enumerate(page.nodes(), start=1):
-            characters = excerpts.get(str(node.seq), (0, 0))[0] // 2
+            characters = excerpts.get(str(node.seq), (0, 0))[0] // _SHORTER
             if characters > 2 * STUB_CHARACTERS:
                 tokens = core.count_stub(f"{page.index}/{position}", node.message, node.tokens, characters=characters)
-                halved[str(node.seq)] = [characters, tokens]
-    return halved
+                shorter[str(node.seq)] = [characters, tokens]
+    return shorter
 
 
 def _climb(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:

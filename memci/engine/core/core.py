@@ -490,7 +490,8 @@ class Core:
     def configuration(self) -> list[Event]:
         """Return the event that puts the settings in force which this process wants; none where they are."""
         state = self.state
-        wanted = (self.policy, self.chosen, self.instructions, self.headlines)
+        told = state.instructions if self.read_only else self.instructions  # what older releases told the model was sent
+        wanted = (self.policy, self.chosen, told, self.headlines)
         known = state.config.policy_mapping() if self.read_only else state.configured  # older journals name fewer keys
         is_alike = self.read_only or state.renderer == blocks.RENDERER
         if is_alike and wanted == (known, state.chosen, state.instructions, state.headlines):

@@ -45,6 +45,7 @@ _UNSAID = {  # keys that journals name only where they are not as by default: th
 
 _ENGINE_KEYS = ("summarizer", "planner", "store", "durability", "encryption", "open_sessions")  # that an engine's sessions share
 
+FEW_TOOLS_TOKENS = 4_000  # of a budget below which a toolbox offers search_pages and read_page only
 _CHOSEN_KEYS = ("preset", "budget", "active", "levels", "prices", "contents", "eviction", "recall", "summary")  # by a session
 
 EXTRACTIVE, MARKS = "extractive", "marks"  # the names of memci's own summariser and planner
@@ -322,6 +323,11 @@ class Config:
             problem = f"{self.format} has no breakpoints, its provider caches by itself"
             message = f"{problem}: leave it out, or set format to anthropic"
             raise ConfigError(message, path="cache_breakpoints")
+
+    @property
+    def has_few_tools(self) -> bool:
+        """Whether native tools that recall are two, as five of them take a large part of a small window."""
+        return self.recall.protocol == "native" and self.budget.tokens < FEW_TOOLS_TOKENS
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object]) -> Self:

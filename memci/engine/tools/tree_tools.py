@@ -26,6 +26,7 @@ _TOKEN_CHARACTERS = 32  # more than a token has in any text that says something
 
 _OPENING: Final = ("open_page", "close_page")
 EDITING: Final = ("write_note", "group_pages", "move_page", "remove_page")
+_LEFT_OUT: Final = ("recall_page", "list_pages", "close_topic")  # in a small window, of which the schemas take a large part
 _UNCHANGED: Final = Tree().segments
 
 
@@ -105,6 +106,17 @@ class TreeToolbox(RecallToolbox):
                 raise ToolNotFoundError(name, nearest=get_close_matches(str(name), self.known))
         self._chosen = None if names is None else frozenset(names)
 
+    @functools.cached_property
+    def _has_few(self) -> bool:
+        """Whether few are declared, for as long as this handle is there: their schemas begin a prompt."""
+        return self._core.config.has_few_tools
+
+    def _declared(self, schema: str) -> list[dict[str, Any]]:
+        """Return each tool with its schema. In a small window native ones are two, and the others work where they are called."""
+        declared = super()._declared(schema)
+        is_small = self._has_few and self._chosen is None and schema != "inputSchema"
+        return [tool for tool in declared if not is_small or tool["name"] not in _LEFT_OUT]
+
     def tokens(self, *names: str) -> int:
         """Return what the schemas of these tools take of a window, or of all that are offered, by the session's counter.
 
@@ -112,8 +124,7 @@ class TreeToolbox(RecallToolbox):
         """
         wanted = {self.get(name).name for name in names} or set(self.tools)
         declared: list[dict[str, Any]] = getattr(self, self._core.config.format)()
-        schemas = zip(self.tools, declared, strict=True)
-        return count_tools([schema for name, schema in schemas if name in wanted], self._core.counter)
+        return count_tools([tool for tool in declared if tool.get("function", tool)["name"] in wanted], self._core.counter)
 
     # The tools, called under the session's lock. What a model reads of them is made from their signatures and docstrings.
 

@@ -66,12 +66,13 @@ def test_a_negation_in_an_argument_is_not_lost() -> None:
     assert "break" not in said or "don't break" in said
 
 
-def test_a_long_command_is_shown_from_its_beginning() -> None:
-    """Its words are not picked out of it, as an option or a test after it would then belong to something else."""
+def test_each_command_of_a_line_is_shown_whole_or_not_at_all() -> None:
+    """Words are not picked out of them, as an option or a quotation would then belong to something else."""
     command = "cd /srv/app && git status --short || echo 'not a repository' && " + "find . -name '*.py' -newer setup.py " * 4
     said = row_of(user("look"), calling(("Bash", {"command": command})), result(1, "clean " * 40), assistant("Clean."))
-    assert "Bash cd /srv/app && git status --short || echo" in said
-    assert "newer" not in said
+    assert "git status --short" in said
+    assert "newer" not in said or "find . -name '*.py' -newer setup.py" in said
+    assert "repository" not in said or "echo 'not a repository'" in said
 
 
 def test_what_the_application_says_is_no_part_of_the_row() -> None:
@@ -99,6 +100,8 @@ def test_lines_have_a_mark_between_them() -> None:
         ({"path": "a.py", "old_str": "import os\n", "new_str": ""}, "a.py: import os → nothing"),
         ({"path": "a.py", "content": "print(1)"}, "a.py, content=print(1)"),
         ({"command": "pytest -q", "timeout": 60}, "pytest -q, timeout=60"),
+        ({"command": "cd /srv && grep 'a|b' x.py | head -3"}, "cd /srv && grep 'a|b' x.py | head -3"),
+        ({"command": " "}, "command= "),
         ({"query": "march"}, "query=march"),
         ({"path": "a.py", "old_str": "a\nb", "new_str": "c\nd\ne"}, "a.py, new_str=c\nd\ne"),
         ({"path": [7], "old_str": None}, "path 7, old_str=null"),

@@ -150,7 +150,7 @@ def test_a_window_that_fits_by_the_counter_alone_is_not_refused(wire_format: str
     session.append(system("rule " * 250))
     session.append(user("hi"))
     scale = session.report_usage(prompt_tokens=int(3.9 * session.window().tokens)).scale
-    session.extend([assistant("hello"), user("word " * 73), user("word " * 116)])  # the first has too little to be cut
+    session.extend([assistant("hello"), user("word " * 68), user("word " * 120)])  # the first has too little to be cut
     window = session.window()
     assert session._core.prepared.counted == window.tokens
     assert (window, window) == (session.window(), session.render(at=window.seq))

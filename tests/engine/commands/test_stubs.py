@@ -271,7 +271,7 @@ def test_a_stub_shows_the_ends_of_a_text_in_one_line(word: str, between: str, co
         assert stub.for_text(line) == stub.for_text(text)
 
 
-def test_a_shortened_request_loses_half_of_what_it_shows_when_room_is_needed() -> None:
+def test_a_shortened_request_gives_room_in_few_steps() -> None:
     """Also once its page has folded and only the request stays in view: it does not fall to the least at once."""
     session = open_session(budget={"window": 4_000, "reserve": 0})
     session.append(user(" ".join(f"Line {number} has the value {37 * number}." for number in range(600))))
@@ -284,5 +284,5 @@ def test_a_shortened_request_loses_half_of_what_it_shows_when_room_is_needed() -
         messages = session.window().messages
         sizes.append(next(len(value["content"]) for value in messages if "[usr-1/1: " in str(value["content"])))
     steps = [after / before for before, after in pairwise(sizes) if after < before]
-    assert 2 <= len(steps), sizes
-    assert all(0.4 < step for step in steps), sizes
+    assert 1 <= len(steps) <= 3, sizes
+    assert all(0.2 < step for step in steps), sizes
