@@ -27,6 +27,7 @@ _UNNAMED = re.compile("[^\\w.:/-]+")
 _LONGEST_PAIR = 60
 _DEEPEST = 32
 _LONGEST_TARGET, _LONGEST_CHANGE, _LONGEST_COMMAND = 160, 160, 80
+_GLOSSES = ("content", "description", "explanation", "text")  # what a call writes, or what the model says of it
 _LONGEST_LINE = 600
 _COMMANDS = ("command", "cmd")
 _SEPARATOR = re.compile("[|&;]+")
@@ -126,10 +127,10 @@ def called(text: str) -> FlatText:
     old, new = (next((key for key in keys if isinstance(arguments.get(key), str)), None) for keys in (_OLD, _NEW))
     change = ""
     if old is not None and new is not None:
-        change = _change(str(arguments.pop(old)), written := str(arguments[new]))
-        if change or not written:
-            del arguments[new]
-    about = f"{lead}: {change}" if lead and change else lead or change
+        change = _change(str(arguments.pop(old)), new_text := str(arguments.pop(new)))
+    else:
+        new_text = next((str(arguments.pop(key)) for key in _GLOSSES if isinstance(arguments.get(key), str)), "")
+    about = ": ".join(filter(None, (lead, change or new_text)))
     try:
         rest = flat(json.dumps(arguments, ensure_ascii=False), "=") if arguments else FlatText("")
     except (ValueError, RecursionError):

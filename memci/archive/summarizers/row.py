@@ -1,7 +1,7 @@
 """The words of a page that its row in a directory is made of."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from memci.archive.summarizers.literals import LiteralKind
 from memci.archive.summarizers.passage import Atoms
@@ -22,6 +22,7 @@ _INNER = frozenset({"", "(", "（", "·"})  # what stands within such a word
 _MOST_ATOMS = 8  # of one word
 _VALUES = frozenset({LiteralKind.MONEY, LiteralKind.NUMBER})  # of something
 _MEASURED = frozenset({LiteralKind.MONEY, LiteralKind.NUMBER, LiteralKind.QUANTITY})  # so many of something
+_SUBJECTS = frozenset({LiteralKind.PATH, LiteralKind.URL, LiteralKind.CLAUSE})
 _OWNER_ATOMS = 2  # before a value, among which what it is the value of is looked for
 
 _Run = tuple[int, int, float]  # first atom, that after the last, worth
@@ -121,14 +122,33 @@ def _chosen(atoms: Atoms, passages: Sequence[Passage]) -> Iterator[_Run]:
                 beginning -= atoms.words[place]
                 found[number] = max(found[number], _BEGINNING_WORTH * costs[place])
         worths += found
+    yield from _dense(atoms, worths, _subjects(atoms, passages), min(_TOKENS, _SHARE * size))
+
+
+def _dense(atoms: Atoms, worths: Sequence[float], subjects: Mapping[int, int], room: float) -> Iterator[_Run]:
+    """Yield what is worth most for a token, as much as there is room for; what belongs to a subject comes with that."""
+    costs, shown = atoms.costs, set[int]()
     telling = [place for place, worth in enumerate(worths) if worth > _LEAST_WORTH]
     densities = {place: -worths[place] / (costs[place] + 1) for place in telling}
-    left = min(_TOKENS, _SHARE * size)
     for place in sorted(telling, key=densities.__getitem__):
-        left -= costs[place]
-        if left < 0:
+        subject = subjects.get(place, place)
+        is_new = subject not in shown and subject != place
+        room -= costs[place] + costs[subject] * is_new
+        if room < 0:
             return
+        if is_new:
+            yield subject, subject + 1, worths[subject]
+        shown |= {place, subject}
         yield _owner(atoms, place), place + 1, worths[place]
+
+
+def _subjects(atoms: Atoms, passages: Sequence[Passage]) -> dict[int, int]:
+    """Return for each atom of a call the place of what the call is about, such as a file: nothing of it is shown without that."""
+    found = dict[int, int]()
+    for passage in passages:
+        if passage.tool and passage.places and atoms.kinds[passage.places.start] in _SUBJECTS:
+            found |= dict.fromkeys(passage.places, passage.places.start)
+    return found
 
 
 def _owner(atoms: Atoms, place: int) -> int:

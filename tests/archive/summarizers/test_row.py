@@ -51,6 +51,15 @@ def test_calls_that_run_at_once_have_their_own_results(order: tuple[int, int]) -
     assert first < second < said.index("2 failed, 30 passed in 3.1s")
 
 
+def test_a_long_edit_is_shown_with_its_file_or_not_at_all() -> None:
+    """Of what it wrote no word stands without the path, however rare it is."""
+    written = "\n".join(f"def compute_{word}_total(ledger): ..." for word in ("zebra", "quokka", "wombat", "numbat"))
+    edit = {"file_path": INVOICE, "old_string": "pass\npass", "new_string": written}
+    said = row_of(user("add totals"), calling(("Edit", edit)), result(1, "updated " * 20), assistant("Added all totals."))
+    assert "quokka" not in said or f"Edit {INVOICE}" in said
+    assert f"Edit {INVOICE}" in said
+
+
 def test_counts_of_one_line_are_shown_together() -> None:
     """Tests that passed are not shown without those that failed."""
     for text in ("1 failed, 12 passed, 3 skipped in 0.42s", "Ran 40 tests: 38 passed, 2 errors"):
@@ -98,12 +107,13 @@ def test_lines_have_a_mark_between_them() -> None:
         (RENAMED, f"{INVOICE}: total → amount"),
         ({"path": "a.py", "old_str": "x = 1\ny = 2", "new_str": "x = 1\ny = 3"}, "a.py: 2 → 3"),
         ({"path": "a.py", "old_str": "import os\n", "new_str": ""}, "a.py: import os → nothing"),
-        ({"path": "a.py", "content": "print(1)"}, "a.py, content=print(1)"),
+        ({"path": "a.py", "content": "print(1)"}, "a.py: print(1)"),
+        ({"command": "pytest -q", "description": "Run all tests"}, "pytest -q: Run all tests"),
         ({"command": "pytest -q", "timeout": 60}, "pytest -q, timeout=60"),
         ({"command": "cd /srv && grep 'a|b' x.py | head -3"}, "cd /srv && grep 'a|b' x.py | head -3"),
         ({"command": " "}, "command= "),
         ({"query": "march"}, "query=march"),
-        ({"path": "a.py", "old_str": "a\nb", "new_str": "c\nd\ne"}, "a.py, new_str=c\nd\ne"),
+        ({"path": "a.py", "old_str": "a\nb", "new_str": "c\nd\ne"}, "a.py: c\nd\ne"),
         ({"path": [7], "old_str": None}, "path 7, old_str=null"),
         ([1, 2], "1, 2"),
         ({}, ""),
