@@ -100,8 +100,8 @@ def _joined(atoms: Atoms, passages: Sequence[Passage]) -> Iterator[_Run]:
         yield run
 
 
-def _chosen(atoms: Atoms, passages: Sequence[Passage]) -> Iterator[_Run]:
-    """Yield what tells most for its tokens, as much as there is room for."""
+def _chosen(atoms: Atoms, passages: Sequence[Passage]) -> list[_Run]:
+    """Return what tells most for its tokens, as much as there is room for."""
     costs = atoms.costs
     size = sum(costs)
     beginning = _BEGINNING_WORDS if size > _LONG_TOKENS else 0
@@ -122,12 +122,12 @@ def _chosen(atoms: Atoms, passages: Sequence[Passage]) -> Iterator[_Run]:
                 beginning -= atoms.words[place]
                 found[number] = max(found[number], _BEGINNING_WORTH * costs[place])
         worths += found
-    yield from _dense(atoms, worths, _subjects(atoms, passages), min(_TOKENS, _SHARE * size))
+    return _dense(atoms, worths, _subjects(atoms, passages), min(_TOKENS, _SHARE * size))
 
 
-def _dense(atoms: Atoms, worths: Sequence[float], subjects: Mapping[int, int], room: float) -> Iterator[_Run]:
-    """Yield what is worth most for a token, as much as there is room for; what belongs to a subject comes with that."""
-    costs, shown = atoms.costs, set[int]()
+def _dense(atoms: Atoms, worths: Sequence[float], subjects: Mapping[int, int], room: float) -> list[_Run]:
+    """Return what is worth most for a token, as much as there is room for; what belongs to a subject comes with that."""
+    costs, shown, runs = atoms.costs, set[int](), list[_Run]()
     telling = [place for place, worth in enumerate(worths) if worth > _LEAST_WORTH]
     densities = {place: -worths[place] / (costs[place] + 1) for place in telling}
     for place in sorted(telling, key=densities.__getitem__):
@@ -135,11 +135,12 @@ def _dense(atoms: Atoms, worths: Sequence[float], subjects: Mapping[int, int], r
         is_new = subject not in shown and subject != place
         room -= costs[place] + costs[subject] * is_new
         if room < 0:
-            return
+            break
         if is_new:
-            yield subject, subject + 1, worths[subject]
+            runs.append((subject, subject + 1, worths[subject]))
         shown |= {place, subject}
-        yield _owner(atoms, place), place + 1, worths[place]
+        runs.append((_owner(atoms, place), place + 1, worths[place]))
+    return runs
 
 
 def _subjects(atoms: Atoms, passages: Sequence[Passage]) -> dict[int, int]:
