@@ -13,7 +13,7 @@ import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item, Span
 from memci.archive.contents.importance import Weights, importance
-from memci.archive.summarizers.summary import OTHERS, PASSAGE, RESULT, SENTENCE, USER
+from memci.archive.summarizers.summary import EXCHANGE, OTHERS, PASSAGE, RESULT, SENTENCE, USER
 from memci.archive.summarizers.words import estimate, forms
 from memci.chapters.address import page_number, range_index, segment_of
 
@@ -401,6 +401,8 @@ def _strongest(leads: Sequence[str]) -> str:
     speakers = [lead for lead in leads if lead in {OTHERS, USER}]
     if speakers:
         return speakers[-1]
+    if EXCHANGE in leads:
+        return EXCHANGE
     if PASSAGE in leads:
         return PASSAGE
     if RESULT in leads:

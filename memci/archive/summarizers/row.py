@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from memci.archive.summarizers.literals import LiteralKind
 from memci.archive.summarizers.passage import Atoms
 from memci.archive.summarizers.selection import Passage, shown
-from memci.archive.summarizers.summary import OTHERS, PASSAGE, RESULT, SENTENCE, USER, Word
+from memci.archive.summarizers.summary import EXCHANGE, OTHERS, PASSAGE, RESULT, SENTENCE, USER, Word
 from memci.archive.summarizers.words import UNSPACED, compiled
 from memci.messages.formats.format import SYSTEM_ROLES
 
@@ -14,6 +14,7 @@ _TOKENS, _SHARE = 64.0, 0.75  # of all of them, at most; of the page
 _LEAST_WORTH = 0.15
 _UNSPACED_SHARE = 0.3  # of the tokens, from which on a page is one in a script without spaces
 _UNSPACED_WORTH = 2.0  # of a word there: for a token such words tell half as much by the measures of words
+_DENIAL_WORTH = 1.6  # of a clause with a negation or condition, in an answer
 _RESULT_WORTH = 0.6  # what a word of a result is worth, where those of the dialogue have 1
 _LONG_TOKENS = 250  # of a page of which the user's first words say most
 _BEGINNING_WORDS, _BEGINNING_WORTH = 16, 0.5  # how many, and what each is worth at least for a token
@@ -73,7 +74,8 @@ def _lead(passages: Sequence[Passage], before: int, number: int) -> str:
         return RESULT
     was_user, is_user = before < 0 or passages[before].speaker == "user", passages[number].speaker == "user"
     if was_user == is_user:
-        return PASSAGE
+        asked = not is_user and any(each.speaker == "user" for each in passages[before + 1 : number])
+        return EXCHANGE if asked else PASSAGE
     return USER if is_user else OTHERS
 
 
@@ -113,6 +115,11 @@ def _chosen(atoms: Atoms, passages: Sequence[Passage]) -> list[_Run]:
             found = [0.0] * len(found)
         elif passage.speaker == "tool":
             found = [worth * _RESULT_WORTH for worth in found]
+        elif passage.speaker == "assistant":  # a refusal or a failure is what came of it
+            kinds = atoms.kinds[some]
+            found = [
+                worth * _DENIAL_WORTH if kind is LiteralKind.CLAUSE else worth for worth, kind in zip(found, kinds, strict=True)
+            ]
         elif passage.speaker == "call":  # what is only the name of an argument has its value behind it
             found = [0.0 if after[:1] == "=" else worth for worth, after in zip(found, atoms.after[some], strict=True)]
         elif passage.speaker == "user" and beginning > 0:

@@ -14,8 +14,8 @@ Word: TypeAlias = tuple[str, float, str]
 what leads to it from the word before, as in the source where both are neighbours there."""
 
 # Leads of words that begin another sentence, another message, what others than the user say, what the user says after that, and
-# the result of the call before.
-SENTENCE, PASSAGE, OTHERS, USER, RESULT = "; ", ", ", " → ", " | user: ", ": "
+# the result of the call before, and an answer to something else that the user said.
+SENTENCE, PASSAGE, OTHERS, USER, RESULT, EXCHANGE = "; ", ", ", " → ", " | user: ", ": ", " | "
 NAME_WORTH = 20.0  # of a name that somebody gave the page, in a row: more than all other words there
 
 

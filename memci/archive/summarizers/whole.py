@@ -36,6 +36,24 @@ _COUNTED = f"{_SPACE}?(?:(?![{CJK}])[^\\W\\d_])++|[{CJK}]"
 _NUMBER = re.compile(
     f"(?<![\\w.])[+−±-]?\\.?(?:\\([0-9]{{1,5}}\\){_SPACE}?)?{_DIGITS}(?:{_SPACE}(?:{_TO})?{_DIGITS})*+(?:({_COUNTED})|{_SPACE}?[%‰°€£$¥])?"
 )
+_BOUND_PHRASES = """
+about, above, after, almost, around, at least, at most, before, below, between, beyond, exactly, fewer than, less than, more than,
+nearly, no later than, not before, only, over, past, roughly, since, under, until, up to, within
+ab, bis, bis zu, etwa, höchstens, mehr als, mindestens, nach, seit, unter, vor, weniger als, über
+après, au moins, au plus, avant, dès, environ, moins de, plus de, jusqu'à
+antes de, al menos, desde, después de, hasta, más de, menos de
+до, от, после, более, менее, около, свыше, не более, не менее
+"""
+_PHRASES = "|".join(sorted(_BOUND_PHRASES.replace("\n", ", ").strip(", ").split(", "), key=len, reverse=True))
+_BOUND = re.compile(  # before a number: without it another number is meant
+    f"(?<!\\w)(?:{_PHRASES}) (?:the |a )?[$€£¥]?$|(?:至少|最多|最少|超过|不到|大约|大概|低于|高于|少于|多于)$",
+    re.IGNORECASE,
+)
+_BOUND_AFTER = re.compile(
+    f"[{CJK}]?(?:以上|以下|以内|以外|左右|之间|之前|之后|以前|以后)|,? or (?:more|less|fewer|later|earlier|so|above|below)\\b"
+)
+_LONGEST_BOUND = 24
+_NUMERIC = frozenset({LiteralKind.NUMBER, LiteralKind.QUANTITY, LiteralKind.MONEY, LiteralKind.TIME, LiteralKind.DATE})
 _COUNTS = re.compile(  # such as "2 failed, 30 passed in 3.1s": without one of them the others say something else
     "(?<![\\w.])[0-9]++ (?:failed|passed|errors?|failures?|skipped|warnings?|deselected|xfailed|xpassed|tests?|succeeded)\\b"
     "(?:,? (?:and )?[0-9]++ [a-z]{3,12}\\b){1,6}(?: in [0-9.:]{1,8} ?[a-z]{0,7}\\b)?"
@@ -100,8 +118,8 @@ _PART_END = re.compile("[,:;](?=\\s)|[，、：；()（）]|\\s[–—-]\\s")
 def stretches(text: str) -> list[Stretch]:
     """Return what of a text is to be shown whole or not at all, in order, none overlapping another. O(its length)."""
     joined: list[Stretch] = []
-    found = chain(starmap(Stretch, literals(text)), _numbers(text), _names(text), _clauses(text))
-    for each in sorted(found, key=itemgetter(0, 1)):
+    numbers = (_bounded(text, each) for each in chain(starmap(Stretch, literals(text)), _numbers(text)))
+    for each in sorted(chain(numbers, _names(text), _clauses(text)), key=itemgetter(0, 1)):
         joined.append(_joined(joined.pop(), each) if joined and each.start < joined[-1].end else each)
     return joined
 
@@ -149,6 +167,16 @@ def sentences(text: str) -> list[str]:
 def denies(text: str) -> bool:
     """Return whether a text has a word that denies, forbids or excepts something."""
     return compiled(_DENIAL, re.IGNORECASE).search(text) is not None
+
+
+def _bounded(text: str, number: Stretch) -> Stretch:
+    """Return a number with the words that bound it, such as those of "after 8 am" and "4.5分以上"; anything else as it is."""
+    if number.kind not in _NUMERIC:
+        return number
+    start = max(number.start - _LONGEST_BOUND, 0)
+    before, after = _BOUND.search(text[start : number.start]), _BOUND_AFTER.match(text, number.end)
+    first, last = start + before.start() if before else number.start, after.end() if after else number.end
+    return Stretch(first, last, number.kind)
 
 
 def _joined(first: Stretch, second: Stretch) -> Stretch:

@@ -95,6 +95,18 @@ def test_what_the_application_says_is_no_part_of_the_row() -> None:
     assert "Leipzig" in said
 
 
+def test_an_answer_to_another_question_is_apart() -> None:
+    """Where the words of the question between two answers are left out, a mark stands between these."""
+    said = row_of(
+        user("And their phone number please?"),
+        assistant("010-81098688."),
+        user("Is there one that we can eat at next to it?"),
+        assistant("Mingyuan Restaurant."),
+    )
+    assert ", Mingyuan" not in said
+    assert "010-81098688 | " in said
+
+
 def test_lines_have_a_mark_between_them() -> None:
     """What stands in two lines is not read as one sentence, unless the second goes on in small letters."""
     assert "Zanzibar; Timbuktu" in row_of(user("Zanzibar\nTimbuktu"), assistant("Reykjavik"))

@@ -108,6 +108,8 @@ def test_the_yardstick_sees_what_it_is_to_see(monkeypatch: pytest.MonkeyPatch) -
             "It cleans up all sessions without a\n  checkpoint of their own\nand ends.",
             ["It cleans up all sessions without a\n  checkpoint of their own"],
         ),
+        ("I leave after 8 am, with at least 2 bags and up to $600.", ["after 8 am", "at least 2 bags", "up to $600"]),
+        ("评分4.5分以上，最多3人", ["4.5分以上", "最多3人"]),
         ("2 failed, 30 passed in 3.1s (see log)", ["2 failed, 30 passed in 3.1s"]),
         ("价格不错，有没有早餐？价格高不？", []),
         ("请不要打电话。谢谢", ["请不要打电话"]),
