@@ -14,7 +14,6 @@ _TOKENS, _SHARE = 64.0, 0.75  # of all of them, at most; of the page
 _LEAST_WORTH = 0.15
 _UNSPACED_SHARE = 0.3  # of the tokens, from which on a page is one in a script without spaces
 _UNSPACED_WORTH = 2.0  # of a word there: for a token such words tell half as much by the measures of words
-_DENIAL_WORTH = 1.6  # of a clause with a negation or condition, in an answer
 _RESULT_WORTH = 0.6  # what a word of a result is worth, where those of the dialogue have 1
 _LONG_TOKENS = 250  # of a page of which the user's first words say most
 _BEGINNING_WORDS, _BEGINNING_WORTH = 16, 0.5  # how many, and what each is worth at least for a token
@@ -115,11 +114,6 @@ def _chosen(atoms: Atoms, passages: Sequence[Passage]) -> list[_Run]:
             found = [0.0] * len(found)
         elif passage.speaker == "tool":
             found = [worth * _RESULT_WORTH for worth in found]
-        elif passage.speaker == "assistant":  # a refusal or a failure is what came of it
-            kinds = atoms.kinds[some]
-            found = [
-                worth * _DENIAL_WORTH if kind is LiteralKind.CLAUSE else worth for worth, kind in zip(found, kinds, strict=True)
-            ]
         elif passage.speaker == "call":  # what is only the name of an argument has its value behind it
             found = [0.0 if after[:1] == "=" else worth for worth, after in zip(found, atoms.after[some], strict=True)]
         elif passage.speaker == "user" and beginning > 0:
