@@ -2,5 +2,5 @@
 
 from memci.messages.tokens.counter import get_counter
 
-WINDOW = 3_500
+WINDOW = 4_000
 COUNT = get_counter("o200k_base").count
