@@ -1,0 +1,112 @@
+"""What stays as it was, and what does not, when a session goes back, is counted again, or has another system part."""
+
+from memci.archive.stores.memory import MemoryStore
+from memci.engine.engine import Engine
+from memci.messages.tokens.counter import get_counter
+from memci.messages.tokens.message_tokens import count_message
+from tests.engine.commands.test_summarizing import Says, engine_on, summarised
+from tests.engine.sessions import config_of, open_session, talk
+from tests.engine.wire import calling, result, system, user
+
+
+def test_a_pinned_note_stays_pinned_after_a_rewind() -> None:
+    """A note is of no turn: going back before all of them takes nothing from it."""
+    session = open_session()
+    talk(session, 4)
+    note = session.create_detail_page("Limit", "How many rows", "Ten thousand rows at most.")
+    session.pin(note)
+    session.rewind("usr-2/1")
+    assert note in session._core.state.pinned or session.facts(note).pinned
+
+
+def test_recalled_pages_are_counted_by_a_new_counter() -> None:
+    """The block of a recalled page has the size that the new counter gives it."""
+    store = MemoryStore()
+    session = open_session(store)
+    talk(session, 4, words=40)
+    session.fold("all")
+    session.recall("usr-2")
+    with Engine(store, config_of(counter="approximate")) as engine, engine.session("chat") as again:
+        window = again.window()
+        (block,) = [value for value in window.messages if value["content"].startswith("[recalled page usr-2")]
+        assert count_message(block, get_counter("approximate")) == again._core.state.recalled.attachments["usr-2"].tokens
+
+
+def test_a_new_system_part_has_no_hidden_lines() -> None:
+    """What hidden pages of the old one spared is spared no longer."""
+    session = open_session()
+    session.append(system("policy " * 200))
+    talk(session, 2)
+    session.hide_details("sys-1")
+    assert session._core.state.hidden_tokens < 0
+    session.set_system([system("be brief")])
+    assert 0 == session._core.state.hidden_tokens
+
+
+def test_a_restored_checkpoint_keeps_what_reports_told() -> None:
+    """Of both of the last two reports, as the next one is compared with them."""
+    session = open_session()
+    talk(session, 2, words=60)
+    checkpoint = session.checkpoint("before")
+    for share in (1.2, 1.3):
+        session.report_usage(prompt_tokens=int(share * session.window().tokens))
+        talk(session, 1, first=int(10 * share), words=60)
+    ratios = session._core.state.ratios
+    assert (1.0, 1.0) != ratios
+    session.restore_checkpoint(checkpoint.id)
+    assert ratios == session._core.state.ratios
+
+
+def test_a_request_is_shown_once_when_its_page_comes_back() -> None:
+    """While its turn is open, the request stands apart from its folded page; undone, it is in the page alone."""
+    session = open_session(active={"page_tokens": 60})
+    asked = user("please go through all files of the folder")
+    session.append(asked)
+    for number in range(6):
+        session.extend([calling(f"c{number}"), result(f"c{number}", f"file {number} " * 30)])
+    session.fold("all")
+    assert 1 == session.window().messages.count(asked)
+    session.undo_fold()
+    assert 1 == session.window().messages.count(asked)
+
+
+def test_directories_that_are_shown_stay_so_under_a_new_counter() -> None:
+    """Pages that the window lists in them can be recalled as before."""
+    store = MemoryStore()
+    session = open_session(store, budget={"window": 1_000, "reserve": 0})
+    talk(session, 40)
+    session.window()
+    shown = session._core.state.archive.shown_directories
+    assert shown
+    config = config_of(counter="approximate", budget={"window": 2_000, "reserve": 0})
+    with Engine(store, config) as engine, engine.session("chat") as again:
+        again.configure(eviction={"stale_turns": 90})
+        assert [each.covers for each in shown] == [each.covers for each in again._core.state.archive.shown_directories]
+        assert "usr-3" == again.recall("usr-3").index
+
+
+def test_a_summary_of_a_page_that_was_cut_is_dropped() -> None:
+    """Also before anything else is said in the page."""
+    engine = engine_on(MemoryStore(), Says())
+    session = engine.session("chat")
+    talk(session, 4, words=20)
+    summarised(engine, session)
+    assert {"usr-2", "usr-3"} <= session._core.state.summaries.keys()
+    session.rewind("usr-3/2")
+    assert "usr-2" in session._core.state.summaries
+    assert "usr-3" not in session._core.state.summaries
+
+
+def test_what_another_engine_erased_is_in_no_kept_state() -> None:
+    """A session that was closed and is opened again was read before the erasure."""
+    store = MemoryStore()
+    with Engine(store, config_of()) as first, Engine(store, config_of()) as second:
+        with first.session("chat") as session:
+            talk(session, 3)
+            secret = next(session.messages())
+            assert secret in session.window().messages
+        with second.session("chat") as session:
+            session.erase("usr-1")
+        with first.session("chat") as session:
+            assert secret not in session.window().messages
+            assert secret not in list(session.messages())
