@@ -144,14 +144,8 @@ def beginning(text: str, most: int) -> str:
 
 def denied_clauses(text: str) -> list[tuple[int, int]]:
     """Return start and end of each clause with a word that denies, forbids or excepts something. O(its length)."""
-    denials = [denial.span() for denial in compiled(_DENIAL, re.IGNORECASE).finditer(text)]
-    clauses, place = list[tuple[int, int]](), 0
-    for start, end in _between(_SENTENCE_END, text, 0, len(text)) if denials else ():
-        first = place
-        while place < len(denials) and denials[place][0] < end:
-            place += 1
-        clauses += _limited_parts(text, start, end, denials[first:place]) if first < place else ()
-    return clauses
+    sentences_with = _limited_sentences(text, _DENIAL)
+    return [part for start, end, denials in sentences_with for part in _limited_parts(text, start, end, denials)]
 
 
 def undenied(text: str) -> str:
@@ -207,22 +201,25 @@ def _names(text: str) -> Iterator[Stretch]:
 
 def _clauses(text: str) -> Iterator[Stretch]:
     """Yield what words that limit something belong to: their sentence where it is short, else its parts between commas."""
-    limits = [limit.span() for limit in compiled(_LIMIT, re.IGNORECASE).finditer(text)]
-    place = 0
-    for start, line_end in _between(_SENTENCE_END, text, 0, len(text)) if limits else ():
-        first, end = place, line_end
-        while place < len(limits) and limits[place][0] < end:
-            place += 1
-        if first == place:
-            continue
-        if (
-            end - limits[place - 1][1] <= _HANGING and text[end : end + 1] == "\n"
-        ):  # a line that was broken: the next one continues it
+    for start, line_end, limits in _limited_sentences(text, _LIMIT):
+        end = line_end
+        if end - limits[-1][1] <= _HANGING and text[end : end + 1] == "\n":  # a line that was broken: the next one continues it
             end = next((last for _, last in _between(_SENTENCE_END, text, end + 1, len(text))), end)
         is_short = estimate(text[start:end]) <= _SHORT_SENTENCE
-        for part in [(start, end)] if is_short else _limited_parts(text, start, end, limits[first:place]):
+        for part in [(start, end)] if is_short else _limited_parts(text, start, end, limits):
             kind = LiteralKind.CLAUSE if estimate(text[slice(*part)]) <= _LONGEST_CLAUSE else LiteralKind.BLOB
             yield Stretch(*part, kind)
+
+
+def _limited_sentences(text: str, pattern: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+    """Yield start and end of each sentence with a word that a pattern finds, and the places of these words."""
+    limits, place = [limit.span() for limit in compiled(pattern, re.IGNORECASE).finditer(text)], 0
+    for start, end in _between(_SENTENCE_END, text, 0, len(text)) if limits else ():
+        first = place
+        while place < len(limits) and limits[place][0] < end:
+            place += 1
+        if first < place:
+            yield start, end, limits[first:place]
 
 
 def _between(ends: re.Pattern[str], text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -305,8 +305,9 @@ def _shown_directives(state: State, settled: WindowSettled | None) -> list[Direc
         return shown
     if not settled.directives:
         return []
-    left = settled.budget - (settled.tools_tokens + settled.extra_tokens) * (settled.scale or state.scale)
-    return fitting(shown, DIRECTIVES_SHARE * left / (settled.scale or state.scale))
+    scale = settled.scale or state.scale
+    left = settled.budget - (settled.tools_tokens + settled.extra_tokens) * scale
+    return fitting(shown, DIRECTIVES_SHARE * left / scale)
 
 
 def _shown_mounts(state: State, settled: WindowSettled | None) -> list[Mount]:

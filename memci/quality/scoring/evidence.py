@@ -120,6 +120,7 @@ def find_asked(engine: ContextEngine, conversation: Conversation, meter: PromptM
     What a window has of a contents page does not count: the evidence stands there word for word, or as a quotation of it.
     """
     turns, said, found = EvidenceTurns(conversation), _said(conversation), Asked()
+    own = set(said)
     for question in conversation.questions:
         wanted = turns.held(question)
         if not wanted:
@@ -131,7 +132,7 @@ def find_asked(engine: ContextEngine, conversation: Conversation, meter: PromptM
             continue
         prompt = meter.compared(window)
         rendered = [codec.encode(value) for value in window]
-        others = [full_text(dict(value)) for raw, value in zip(rendered, window, strict=True) if raw not in set(said)]
+        others = [full_text(dict(value)) for raw, value in zip(rendered, window, strict=True) if raw not in own]
         numbers = turns.numbers(question.evidence)
         whole = {number: full_text(conversation.messages[number]) for number in numbers}
         quotes = [line[len(_QUOTED) :] for text in others for line in text.split("\n") if line.startswith(_QUOTED)]
@@ -155,8 +156,7 @@ def find_evidence(conversation: Conversation, window: Sequence[Mapping[str, Any]
     everything = Text("\n".join(texts.values()), conversation.lang)
     contents = ShownContents(texts[raw] for raw in texts.keys() - set(said))
     visible = _visible(said, rendered)
-    before = dict(pairwise(contents.lines))
-    before = {page: earlier for earlier, page in before.items()}
+    before = {page: earlier for earlier, page in pairwise(contents.lines)}
     page_of = pages_by_message(pages)
     gone = [page.page for page in pages if not (page.verbatim and visible.issuperset(page.messages))]
     found = Evidence(left=len(gone), listed=len(contents.lines.keys() & gone))

@@ -15,9 +15,12 @@ import attrs
 from memci.archive.summarizers.words import words
 from memci.errors import BudgetError, ModelError
 from memci.messages import codec
+from memci.messages.formats import format as formats
+from memci.messages.tokens.counter import get_counter
 from memci.quality.conversation import UNSPACED, Conversation, ConversationSet, Question, full_text
 from memci.quality.engines import ContextEngine, EngineSpec, HeldPage
 from memci.quality.played import Sums
+from memci.quality.playing import COUNTER
 from memci.quality.prompt_meter import PromptMeter
 from memci.quality.scoring.contents import ShownContents
 from memci.quality.scoring.evidence import held_pages, pages_by_message
@@ -165,10 +168,6 @@ def _chosen(conversation: Conversation, most: int) -> list[Question]:
 
 def _played(engine: ContextEngine, conversation: Conversation, budget: int) -> tuple[list[dict[str, Any]], list[HeldPage]]:
     """Feed a conversation to an engine as a chat backend does, and return its last window and pages."""
-    from memci.messages.formats import format as formats  # noqa: PLC0415 (loads the formats)
-    from memci.messages.tokens.counter import get_counter  # noqa: PLC0415 (as above)
-    from memci.quality.playing import COUNTER  # noqa: PLC0415 (loads a database)
-
     meter = PromptMeter(get_counter(COUNTER), formats.get("openai"), budget)
     for value, at in zip(conversation.messages, conversation.times, strict=True):
         if meter.opens_answer(value):
