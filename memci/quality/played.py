@@ -137,7 +137,7 @@ class Needs(Sums):
     asked: int = 0
     met: int = 0  # of these, what stands in the last window
     paths: int = 0  # of these, the files of which the conversation has a whole path
-    openable: int = 0  # of these, the files of which such a path stands in the last window
+    openable: int = 0  # of these, the files of which such a path is in the last window
 
 
 @attrs.frozen

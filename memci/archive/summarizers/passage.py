@@ -60,7 +60,7 @@ _ERROR_LINE_FACTOR = 1.8
 _MOST_OF_GAP = _LONGEST_RAW_GAP + 1  # characters that tell all there is to tell of a gap
 _START_GAP = "\n" * _MOST_OF_GAP
 
-# A line that begins is shown, but for one that goes on in small letters: it may have been broken for its width.
+# A line break is shown, unless the next line starts in lower case: it may have been broken for its width.
 _BREAK, _LINE = (" ", 0.0, True), ("; ", 1.0, True)
 
 _Gap: TypeAlias = "tuple[str | None, float, bool]"

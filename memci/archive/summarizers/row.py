@@ -21,7 +21,7 @@ _NEAR = 2  # atoms of a script without spaces that are so far apart are shown wi
 _INNER = frozenset({"", "(", "（", "·"})  # what stands within such a word
 _MOST_ATOMS = 8  # of one word
 _VALUES = frozenset({LiteralKind.MONEY, LiteralKind.NUMBER})  # of something
-_MEASURED = frozenset({LiteralKind.MONEY, LiteralKind.NUMBER, LiteralKind.QUANTITY})  # so many of something
+_MEASURED = frozenset({LiteralKind.MONEY, LiteralKind.NUMBER, LiteralKind.QUANTITY})  # an amount of something
 _SUBJECTS = frozenset({LiteralKind.PATH, LiteralKind.URL, LiteralKind.CLAUSE})
 _OWNER_ATOMS = 2  # before a value, among which what it is the value of is looked for
 
@@ -68,7 +68,7 @@ def _answered(runs: Iterator[_Run], passages: Sequence[Passage]) -> list[tuple[i
 
 
 def _lead(passages: Sequence[Passage], before: int, number: int) -> str:
-    """Return what stands in front of the words of a passage after those of another; -1 for none."""
+    """Return the lead of the words of a passage after those of another; -1 for none."""
     if before >= 0 and passages[number].call == before:
         return RESULT
     was_user, is_user = before < 0 or passages[before].speaker == "user", passages[number].speaker == "user"

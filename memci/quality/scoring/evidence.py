@@ -117,7 +117,7 @@ def _visible(said: Sequence[bytes], rendered: Iterable[bytes]) -> set[int]:
 def find_asked(engine: ContextEngine, conversation: Conversation, meter: PromptMeter) -> Asked:
     """Ask each question as the user, after the conversation, and return what that call shows. O(questions · the window).
 
-    What a window has of a contents page does not count: the evidence stands there word for word, or as a quotation of it.
+    What a window has of a contents page does not count: the evidence is in view word for word, or as a quotation of it.
     """
     turns, said, found = EvidenceTurns(conversation), _said(conversation), Asked()
     own = set(said)

@@ -130,7 +130,7 @@ def read(  # noqa: PLR0913 (what is read, by whom, and how much of it)
     most_questions: int,
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[ReadRow]:
-    """Play each conversation with questions, and ask a model at most so many of them, evenly chosen, from two sources.
+    """Play each conversation with questions, and ask a model at most *most_questions* of them, evenly chosen, from two sources.
 
     One is nothing but the last window, the other nothing but the rows of the pages with the evidence, if all of them folded.
     *advance* is called with the number of questions that were asked, and of all.

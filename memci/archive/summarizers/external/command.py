@@ -79,7 +79,7 @@ class CommandSummarizer:
             message = f"{self.name} cannot be run: {error}"
             raise SummaryError(message) from error
         self._running.add(process)
-        if self._cancels != cancels:  # while it was started, when nobody knew of it yet
+        if self._cancels != cancels:  # during the start, when ``cancel`` did not know the process yet
             _kill(process)
         problem = ""
         try:
