@@ -44,9 +44,7 @@ def quality(  # noqa: PLR0913 (the options of a command)
         str | None, Option(metavar="URL", help="Ask a model behind an OpenAI-compatible endpoint the questions, too.")
     ] = None,
     reader_model: Annotated[str, Option(metavar="NAME", help="The reader's name at its endpoint.")] = "default",
-    questions: Annotated[
-        int, Option(metavar="N", min=1, help="Ask the reader at most N questions of each conversation.")
-    ] = 40,
+    questions: Annotated[int, Option(metavar="N", min=1, help="Ask the reader at most N questions of each conversation.")] = 40,
 ) -> None:
     """Measure how good the windows of memci are, beside simpler ways to fill a window. No model is asked without --reader.
 
