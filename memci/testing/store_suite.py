@@ -332,6 +332,16 @@ class ClosingSuite(Suite, capability="closing"):
         store.delete(TENANT, "session")
         refuses(UnavailableError, session.journal.head, lambda: session.journal.append(4, [new_record()]), match="deleted")
 
+    def test_a_session_that_rested_does_not_go_on_in_another(self, store: Store, session: SessionStore) -> None:
+        """Whoever deletes a session at rest and begins one under its id gets nothing of what the first one appends."""
+        append_each(session.journal, "a", "b")
+        session.rest()
+        store.delete(TENANT, "session")
+        successor = store.open(TENANT, "session")
+        append_each(successor.journal, "c", "d")
+        refuses(UnavailableError, lambda: session.journal.append(2, [new_record("e")]), session.journal.head, match="deleted")
+        assert ["c", "d"] == texts_of(successor.journal)
+
     def test_close_can_be_called_twice(self, store: Store, begun: SessionStore) -> None:
         """Closing again does nothing, whether or not something was written, for sessions and the store."""
         begun.close()

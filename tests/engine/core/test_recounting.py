@@ -7,6 +7,7 @@ import pytest
 from memci.archive.stores.memory import MemoryStore
 from memci.chapters.page import Page
 from memci.engine.core.core import Core
+from memci.engine.engine import Engine
 from memci.engine.session import Session
 from memci.messages.tokens.message_tokens import count_message
 from tests.engine.sessions import open_session, talk
@@ -103,3 +104,17 @@ def test_a_message_is_counted_anew_as_it_was_when_it_came(value: dict[str, objec
     node = session.append(value).node
     counter = session._core.counter
     assert node.tokens == session._core.count(node.message) == count_message(dict(value), counter)
+
+
+def test_who_follows_a_session_counts_as_it_does() -> None:
+    """An engine that keeps settings goes on with the session's, and a message has the size that it had there."""
+    store = MemoryStore()
+    with Engine(store, {"counter": "approximate"}) as engine:
+        engine.session("chat").extend([user(WORDS * 20), assistant(WORDS)])
+    with Engine(store, {"counter": "o200k_base"}) as engine:
+        engine.session("other").extend([user(WORDS * 20), assistant(WORDS)])
+    with Engine(store, keep_settings=True) as follower:
+        session = follower.session("chat")
+        session.extend([user(WORDS * 20), assistant(WORDS)])
+        assert session.facts("usr-1").tokens == session.facts("usr-2").tokens
+        assert session.facts("usr-2").tokens != follower.session("other").facts("usr-1").tokens

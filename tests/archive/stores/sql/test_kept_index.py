@@ -182,6 +182,27 @@ def test_an_index_that_others_went_on_with_is_read_again(url: str, caplog: pytes
         assert "others went on" not in caplog.text
 
 
+@pytest.mark.slow
+def test_who_was_outrun_keeps_the_index_later(url: str) -> None:
+    """A worker that could not keep its blocks, as others kept theirs, goes on from those and keeps what it indexes then."""
+    with Engine(store=url, config=CONFIG) as first, Engine(store=url, config=CONFIG) as second:
+        with first.session("talk") as session:
+            talk(session, 100)
+            session.search("harbour")
+        outrun = second.session("talk")
+        outrun.search("harbour")
+        with first.session("talk") as session:
+            talk(session, 50)
+            session.search("harbour")
+        outrun.refresh()
+        for _ in range(2):
+            talk(outrun, 200)
+            outrun.search("harbour")
+        read, found = search_anew(url)
+        assert read["records"] < 400
+        assert found == found_in(outrun)
+
+
 def test_blocks_go_with_their_session_and_beside_a_directory_none_are_kept(engine: Engine, url: str, tmp_path: Path) -> None:
     """A deleted session leaves no block, and neither does a worker that keeps its indexes in a directory."""
     with engine.session("talk") as session:

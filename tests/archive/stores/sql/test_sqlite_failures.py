@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from threading import Event
 
@@ -94,6 +95,37 @@ def test_a_failed_sync_poisons_the_session(store: SqliteStore) -> None:
     again = store.open(TENANT, "session")
     assert 2 == again.journal.append(1, [new_record("b")])
     assert ["a", "b"] == texts_of(again.journal)
+
+
+def test_a_connection_in_which_a_commit_failed_is_not_used_again(tmp_path: Path) -> None:
+    """What SQLite holds in memory after an error of the disk may not be what is there: the next call connects anew.
+
+    It undoes the transaction by itself (https://sqlite.org/lang_transaction.html), so none is open that would show it.
+    """
+
+    class CountingIo(FaultyIo):
+        made = 0
+
+        def commit(self, connection: sqlite3.Connection) -> None:
+            if self.name:
+                connection.rollback()
+            super().commit(connection)
+
+        def connect(self, uri: str) -> sqlite3.Connection:
+            self.made += 1
+            return super().connect(uri)
+
+    with closing(SqliteStore(tmp_path / "chats.db", io=CountingIo())) as store:
+        assert isinstance(store.io, CountingIo)
+        session = store.open(TENANT, "session")
+        append_each(session.journal, "a")
+        made = store.io.made
+        store.io.name = "SQLITE_IOERR"
+        with pytest.raises(UnavailableError, match="disk"):
+            session.pages.put({"usr-1": b"lost"})
+        store.io.name = ""
+        session.pages.put({"usr-1": b"page"})
+        assert made + 1 == store.io.made
 
 
 def test_a_full_disk_can_be_mended(store: SqliteStore) -> None:
