@@ -64,9 +64,9 @@ class BlobSuite(Suite, capability="blobs"):
     def test_a_blob_on_its_way_is_not_dropped(self, begun: SessionStore) -> None:
         """What was put for a later record than the one up to which somebody looked stays; else it goes, and can come back."""
         name, data = blob(1)
-        for _ in range(2):
-            begun.blobs.put({name: data}, 1)
-            begun.blobs.put({name: data}, 3)
+        for seqs in ((1, 3), (3, 1)):
+            for seq in seqs:
+                begun.blobs.put({name: data}, seq)
             begun.blobs.drop([name], 2)
             assert data == begun.blobs.find(name)
             begun.blobs.drop([name, blob(2)[0]], 3)
@@ -81,16 +81,19 @@ class BlobSuite(Suite, capability="blobs"):
             assert data == begun.blobs.find(name)
 
     def test_no_blob_of_others_is_found(self, store: Store, session: SessionStore) -> None:
-        """What one tenant drops another one keeps, and nobody finds another tenant's."""
+        """What one tenant drops is gone there, another one keeps it, and nobody finds another tenant's."""
         other, third = store.open("other", "session"), store.open("third", "session")
         name, data = blob(1)
         for each in (session, other, third):
             append_each(each.journal, "a")
         session.blobs.put({name: data}, 2)
         assert third.blobs.find(name) is None
+        kept = store.usage(TENANT)
         other.blobs.put({name: data}, 2)
         session.blobs.drop([name], 2)
+        store.sweep(TENANT)
         assert data == other.blobs.find(name)
+        assert store.usage(TENANT).stored_bytes < kept.stored_bytes
 
     def test_blobs_are_refused_where_writing_is(self, store: Store, begun: SessionStore) -> None:
         """Read-only, closed and deleted sessions take no blob; a reader finds those that are there."""

@@ -48,9 +48,15 @@ class Interrupting(Embedder):
 
 
 class Renamed(Embedder):
-    """Another model, as its name tells."""
+    """Another model, as its name tells: to it, what is alike is opposite."""
 
-    name = "another model"
+    def __init__(self) -> None:
+        super().__init__()
+        self.name = "another model"
+
+    def embed(self, texts: Sequence[str]) -> "NDArray[float32]":
+        """Embed texts."""
+        return -shared_embedder().embed(texts)
 
 
 def add(index: PageIndex, *texts: str, role: str = "user") -> None:

@@ -67,6 +67,14 @@ def test_counts_of_one_line_are_shown_together() -> None:
         assert ("12 passed" in said, "38 passed" in said) == ("1 failed" in said, "2 errors" in said)
 
 
+def test_what_an_error_says_comes_before_other_lines() -> None:
+    """Its whole line is shown where others of the same output, with words as rare, lose some."""
+    lines = ["alder birch", "cedar dogwood", "elder ficus", "ginkgo hazel", "payments: error: vault sealed", "ivy juniper"]
+    said = row_of(user("open it"), calling(("Bash", {"command": "make import"})), result(1, "\n".join(lines)), assistant("Hm."))
+    assert "payments: error: vault sealed" in said
+    assert "ivy juniper" not in said
+
+
 def test_a_negation_in_an_argument_is_not_lost() -> None:
     """A clause that goes on from one argument into the next is shown with its negation or not at all."""
     why = "Run the tests to verify that the changed comment and the renamed helpers don't break anything else"

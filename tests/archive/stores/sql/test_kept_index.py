@@ -12,10 +12,10 @@ import pytest
 
 from memci import Engine, Session
 from memci.archive.catalogue.page_facts import ReopenIndexError
-from memci.archive.stores.sql.index_blocks import Blocks
+from memci.archive.stores.sql.index_blocks import BLOCK_BYTES, Blocks
 from memci.archive.stores.sql.postgres import PostgresStore
 from memci.archive.stores.sql.postgres_connections import PostgresIo
-from memci.archive.stores.sql.schema import Found
+from memci.archive.stores.sql.schema import Found, Statement
 from memci.errors import UnavailableError
 from tests.archive.stores.sql.postgres_server import PostgresServer
 
@@ -201,6 +201,25 @@ def test_who_was_outrun_keeps_the_index_later(url: str) -> None:
         read, found = search_anew(url)
         assert read["records"] < 400
         assert found == found_in(outrun)
+
+
+def test_what_was_never_kept_is_not_in_what_is_loaded() -> None:
+    """A file of blocks that becomes what the database has lets go of what was written before."""
+
+    class NoRows:
+        def begin(self) -> int:
+            return 1
+
+        def read_own(self, _sql: str, *_values: object) -> Found:
+            return []
+
+        def change(self, _statements: Sequence[Statement], *, removes: bool = False) -> list[Found]:
+            return [] if removes else [[]]
+
+    file = Blocks(NoRows())
+    file.write(0, b"x" * BLOCK_BYTES)
+    file.load()
+    assert (0, 0) == (file.written, file.size)
 
 
 def test_blocks_go_with_their_session_and_beside_a_directory_none_are_kept(engine: Engine, url: str, tmp_path: Path) -> None:

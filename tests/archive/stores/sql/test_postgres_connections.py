@@ -3,7 +3,7 @@
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import memci
 from memci.archive.stores.memory import MemoryStore
 from memci.archive.stores.sql.postgres import PostgresStore
 from memci.archive.stores.sql.postgres_connections import PostgresIo
+from memci.archive.stores.sql.schema import Found
 from memci.errors import ConfigError, UnavailableError
 from memci.testing.journal_suite import TENANT, append_each, new_record, texts_of
 from tests.archive.stores.sql.postgres_server import PostgresServer
@@ -100,6 +101,41 @@ def test_idle_connections_are_given_back(url: str) -> None:
         in_threads(lambda name: append_each(store.open(TENANT, name).journal, "a"), [f"{number}.{each}" for each in range(4)])
         assert comes_to(0, lambda: connections(url))
     assert 12 == len(list(store.sessions(TENANT)))
+    store.close()
+
+
+def test_after_a_restart_of_the_server_one_call_fails(url: str) -> None:
+    """Connections that lay idle meanwhile are not tried one after the other: the first that is lost tells of all."""
+
+    class CountingIo(PostgresIo):
+        connected = failed = 0
+
+        def connect(self, url: str) -> psycopg.Connection:
+            self.connected += 1
+            return super().connect(url)
+
+        def execute(self, connection: psycopg.Connection, sql: str, values: Sequence[object] = ()) -> Found:
+            try:
+                return super().execute(connection, sql, values)
+            except psycopg.OperationalError:
+                self.failed += 1
+                raise
+
+    io, together = CountingIo(), threading.Barrier(4)
+    store = PostgresStore(url, io=io)
+
+    def append(name: str) -> None:
+        together.wait()
+        append_each(store.open(TENANT, name).journal, "a")
+
+    while io.connected < 3:
+        in_threads(append, [f"{io.connected}.{each}" for each in range(4)])
+    with psycopg.connect(url.replace("application_name=", "application_name=x"), autocommit=True) as other:
+        name = url.partition("application_name=")[2].partition("&")[0]
+        other.execute("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = %s", [name])
+    for each in range(4):
+        append_each(store.open(TENANT, f"later {each}").journal, "a")
+    assert 1 == io.failed
     store.close()
 
 

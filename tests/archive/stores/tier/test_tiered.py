@@ -3,6 +3,7 @@
 import logging
 import socket
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -401,6 +402,19 @@ def test_a_deletion_that_the_tier_did_not_hear_of_is_told(tmp_path: Path) -> Non
         store.delete(TENANT, "session")
     assert ["session"] == list(store.sessions(TENANT))
     store.close()
+
+
+def test_a_deletion_asks_a_tier_that_failed_before(tmp_path: Path) -> None:
+    """Whoever deletes does not have to wait until reading has found out that the tier answers again."""
+    with running_redis() as server, closing(open_store(server.url(f"sqlite:///{tmp_path}/chats.db"), "flush")) as store:
+        assert isinstance(store, TieredStore)
+        append_each(store.open(TENANT, "session").journal, "a")
+        server.stop()
+        while store.tier.failures < 3:
+            assert ["a"] == read_at_once(store)
+        server.start()
+        store.delete(TENANT, "session")
+        assert [] == list(store.sessions(TENANT))
 
 
 def test_a_tier_that_is_killed_is_done_without(tmp_path: Path) -> None:

@@ -75,6 +75,19 @@ def test_an_asynchronous_one_is_awaited_and_cancelled() -> None:
         summarize(Async(600), (), 24, 0.01)
 
 
+def test_its_own_timeouts_are_not_memcis() -> None:
+    """What it raises when a request of its own took too long is raised as it is."""
+
+    class Slow:
+        async def summarize(self, _messages: Sequence[Message], *, max_tokens: int) -> str:
+            message = f"no room of {max_tokens}"
+            raise TimeoutError(message)
+
+    with pytest.raises(TimeoutError, match="no room of 24") as raised:
+        summarize(Slow(), (), 24, 60)
+    assert not isinstance(raised.value, SummaryTimeoutError)
+
+
 def test_it_has_a_name() -> None:
     """Its own, or that of its class."""
     assert "async" == name_of(Async(0))
