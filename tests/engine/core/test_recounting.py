@@ -63,6 +63,12 @@ def sizes(core: Core) -> Iterator[tuple[str, int, int]]:
         yield "the contents page", node.tokens, core.count(node.message)
 
 
+def excerpts(session: Session) -> object:
+    settled = session._core.state.settled
+    assert settled is not None
+    return settled.excerpts
+
+
 @pytest.mark.parametrize(("before", "after"), [("o200k_base", "approximate"), ("approximate", "cl100k_base")])
 def test_all_that_is_shown_is_counted_anew(before: str, after: str) -> None:
     """Entries, stubs, the opening of the turn, recalled blocks and the contents page have the sizes of the new counter."""
@@ -104,6 +110,19 @@ def test_a_message_is_counted_anew_as_it_was_when_it_came(value: dict[str, objec
     node = session.append(value).node
     counter = session._core.counter
     assert node.tokens == session._core.count(node.message) == count_message(dict(value), counter)
+
+
+def test_what_is_shown_of_a_long_entry_is_measured_anew() -> None:
+    """How much of an entry that is too large fits was counted by the former counter: the next window decides it."""
+    store = MemoryStore()
+    session = open_session(store, counter="o200k_base", budget={"window": 4_000, "reserve": 0})
+    session.extend([user("read it"), calling("c"), result("c", WORDS * 900)])
+    session.window()
+    assert excerpts(session)
+    again = open_session(store, counter="approximate", budget={"window": 4_000, "reserve": 0})
+    again.checkpoint("under the new counter")
+    assert {} == excerpts(again)
+    assert [] == [size for size in sizes(again._core) if size[1] != size[2]]
 
 
 def test_who_follows_a_session_counts_as_it_does() -> None:

@@ -2,6 +2,8 @@
 
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.engine import Engine
+from memci.engine.history.apply import apply
+from memci.engine.history.events import PageErased
 from memci.messages.tokens.counter import get_counter
 from memci.messages.tokens.message_tokens import count_message
 from tests.engine.commands.test_summarizing import Says, engine_on, summarised
@@ -17,6 +19,40 @@ def test_a_pinned_note_stays_pinned_after_a_rewind() -> None:
     session.pin(note)
     session.rewind("usr-2/1")
     assert note in session._core.state.pinned or session.facts(note).pinned
+
+
+def test_a_rewind_leaves_nothing_of_what_went() -> None:
+    """Marks, recalls and passages of entries that are gone are in no state: it stays as small as what is there."""
+    session = open_session(recall={"passages_tokens": 500})
+    talk(session, 4)
+    session.fold(["usr-1", "usr-3"])
+    for index in ("usr-1", "usr-3"):
+        session.pin(index)
+        session.recall(index)
+    session.undo_fold()
+    for address in ("usr-2/1", "usr-2/2", "usr-4/1"):
+        session.bookmark(address, "look here")
+    session.fold("usr-2")
+    session.append(user("what was ask2x2 ask2x3?"))
+    session.window()
+    state = session._core.state
+    assert (3, 2, 2, 1) == tuple(map(len, (state.bookmarks, state.pinned, state.recalls, state.recalled.quotes)))
+    session.rewind("usr-2/2")
+    state = session._core.state
+    assert ({"usr-1"}, ["usr-1"]) == (state.pinned, list(state.recalls))
+    assert [("usr-2", "look here")] == list(state.bookmarks.values())
+    assert {} == state.recalled.quotes
+
+
+def test_an_erased_page_has_no_bookmarks() -> None:
+    """They go with the event itself: the records of the journal may be redacted some moments later."""
+    session = open_session()
+    talk(session, 3)
+    for address in ("usr-1/1", "usr-1/2", "usr-2/1"):
+        session.bookmark(address, f"look at {address}")
+    state = session._core.state
+    apply(state, PageErased(page="usr-1", records=0, at=""), session.seq + 1)
+    assert ["look at usr-2/1"] == [label for _, label in state.bookmarks.values()]
 
 
 def test_recalled_pages_are_counted_by_a_new_counter() -> None:

@@ -166,6 +166,19 @@ def test_a_closed_directory_hides_what_is_in_it() -> None:
     assert 2 == session.facts(4).recall_count
 
 
+def test_a_directory_opens_what_stood_open_the_last_time() -> None:
+    """What was closed before the directory was closed once more stays closed, though it stood open the time before."""
+    session = folded_session()
+    outer = session.create_contents_page("All", children=[1, 2])
+    for index in (outer, "usr-1"):
+        session.expand_details(index)
+    for index in (outer, "usr-1", outer):
+        session.hide_details(index)
+        if index == outer:
+            session.expand_details(outer)
+    assert [outer] == attached(session)
+
+
 def test_a_directory_opens_what_there_is_room_for() -> None:
     """What stood open in it opens again within the share of recalled pages, and nothing else closes for it."""
     session = folded_session(12, budget={"window": 3_000, "reserve": 0}, recall={"max_share": 0.25})
