@@ -17,7 +17,7 @@ _STORES: Final = "tests/archive/stores/test_*.py"  # those of all stores
 ROOMS: Final[Mapping[str, tuple[str, ...]]] = {
     "memci.messages": ("tests/messages", "tests/engine/hosting/test_streaming.py", f"{_COMMANDS}/test_headlines.py"),
     "memci.chapters": ("tests/chapters", _COMMANDS),
-    "memci.archive.contents": ("tests/archive/contents", "tests/engine/tree", _COMMANDS),
+    "memci.archive.contents": ("tests/archive/contents", "tests/engine/history", "tests/engine/tree", _COMMANDS),
     "memci.archive.catalogue": ("tests/archive/catalogue", "tests/engine/reading", _COMMANDS),
     "memci.archive.summarizers": ("tests/archive/summarizers",),
     "memci.archive.stores": (_STORES, "tests/engine/hosting", "tests/engine/erasure"),
@@ -28,11 +28,11 @@ ROOMS: Final[Mapping[str, tuple[str, ...]]] = {
     "memci.attp": ("tests/attp", "tests/engine/tools"),
     "memci.engine.settings": ("tests/engine/settings", _COMMANDS),
     "memci.engine.history": (
-        *("tests/engine/history", _COMMANDS, "tests/engine/tree", "tests/engine/hosting"),
+        *("tests/engine/history", "tests/engine/core", _COMMANDS, "tests/engine/tree", "tests/engine/hosting"),
         *("tests/engine/sharing", "tests/engine/erasure", "tests/engine/tools", *_MACHINES),
     ),
     "memci.engine.view": (_COMMANDS, "tests/engine/sharing", *_MACHINES),
-    "memci.engine.core": ("tests/engine/core", _COMMANDS, "tests/engine/hosting", "tests/engine/erasure"),
+    "memci.engine.core": ("tests/engine/core", "tests/engine/history", _COMMANDS, "tests/engine/hosting", "tests/engine/erasure"),
     "memci.engine.reading": ("tests/engine/reading", _COMMANDS, "tests/engine/tree"),
     "memci.engine.summaries": (_COMMANDS, "tests/engine/core", "tests/engine/erasure"),
     "memci.engine.commands": (_COMMANDS, "tests/engine/tree", "tests/engine/hosting"),
