@@ -1,14 +1,22 @@
 """What stays as it was, and what does not, when a session goes back, is counted again, or has another system part."""
 
+import threading
+
 from memci.archive.stores.memory import MemoryStore
 from memci.engine.engine import Engine
 from memci.engine.history.apply import apply
 from memci.engine.history.events import PageErased
+from memci.engine.session import Session
 from memci.messages.tokens.counter import get_counter
 from memci.messages.tokens.message_tokens import count_message
 from tests.engine.commands.test_summarizing import Says, engine_on, summarised
-from tests.engine.sessions import config_of, open_session, talk
-from tests.engine.wire import calling, result, system, user
+from tests.engine.sessions import config_of, open_session, prepare, talk, turn
+from tests.engine.wire import assistant, calling, result, system, user
+
+
+def stubs(session: Session) -> list[int]:
+    settled = session._core.state.settled
+    return [] if settled is None else list(settled.stubs)
 
 
 def test_a_pinned_note_stays_pinned_after_a_rewind() -> None:
@@ -66,6 +74,43 @@ def test_recalled_pages_are_counted_by_a_new_counter() -> None:
         window = again.window()
         (block,) = [value for value in window.messages if value["content"].startswith("[recalled page usr-2")]
         assert count_message(block, get_counter("approximate")) == again._core.state.recalled.attachments["usr-2"].tokens
+
+
+def test_a_system_part_that_is_shown_again_counts_whole() -> None:
+    """What hiding spared is spared as long as it is hidden."""
+    session = open_session()
+    session.append(system("policy " * 200))
+    talk(session, 2)
+    tokens = session.window().tokens
+    session.hide_details("sys-1")
+    session.restore("sys-1")
+    assert (0, tokens) == (session._core.state.hidden_tokens, session.window().tokens)
+
+
+def test_a_fold_leaves_no_stub_of_what_it_takes() -> None:
+    """Entries that were too large are stubs in the window as long as their pages are there."""
+    session = open_session(budget={"window": 1_500, "reserve": 0})
+    session.extend([user("read it"), calling("c"), result("c", "word " * 3_000)])
+    session.window()
+    assert stubs(session)
+    session.extend([assistant("I read it."), *turn(2)])
+    session.fold("usr-1")
+    assert [] == stubs(session)
+
+
+def test_a_fold_leaves_no_claim_of_pages_that_folded_before() -> None:
+    """Nobody asks for a summary of those any more, so that the state holds none."""
+    released = threading.Event()
+    summarizer = Says(lambda number: released.wait(60) and f"question{number} was asked")
+    with engine_on(MemoryStore(), summarizer) as engine, engine.session("chat") as session:
+        talk(session, 6, words=20)
+        prepare(session)
+        session.fold("all")
+        assert session._core.state.claims
+        talk(session, 2, first=7, words=20)
+        session.fold("all")
+        assert not {f"usr-{number}" for number in range(1, 6)} & session._core.state.claims.keys()
+        released.set()
 
 
 def test_a_new_system_part_has_no_hidden_lines() -> None:

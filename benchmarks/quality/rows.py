@@ -1,0 +1,81 @@
+"""Rows of the contents page beside the pages they tell of, to be judged by a reader: ``python -m benchmarks.quality.rows PATH ...``.
+
+Rows and whole windows are chosen at random, the same for the same seed, and printed in random order, so that the output of two
+versions can be mixed and judged without knowing which is which.
+"""
+
+import argparse
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import attrs
+
+from memci.engine.settings.config import Config
+from memci.messages.tokens.counter import get_counter
+from memci.quality.catalogue import memci_spec
+from memci.quality.conversation import Conversation, full_text, read_set
+from memci.quality.playing import COUNTER
+from memci.quality.scoring.contents import ShownContents
+
+_PAGE_CHARACTERS = 6_000  # of a page that are printed
+
+
+@attrs.frozen
+class Shown:
+    """What the last window of a conversation shows."""
+
+    window: str
+    rows: tuple[tuple[str, str], ...]  # what stands on the contents page of one page each, and the text of that page
+
+
+def shown(conversation: Conversation, budget: int) -> Shown:
+    """Play a conversation as ``memci bench quality`` does, and return what its last window shows."""
+    with memci_spec(Config()).open(budget, conversation) as engine:
+        for value, at in zip(conversation.messages, conversation.times, strict=True):
+            if value.get("role") == "assistant":
+                engine.window()
+            engine.add(value, at)
+        texts = [f"{value['role']}: {full_text(value)}" for value in engine.window()]
+        lines = ShownContents(texts).lines
+        pages = {page.page: [conversation.messages[number] for number in page.messages] for page in engine.pages()}
+    told = ((text, "\n".join(f"{value['role']}: {full_text(value)}" for value in pages[page])) for page, text in lines.items())
+    return Shown("\n\n".join(texts), tuple(told))
+
+
+def chosen(paths: Sequence[Path], budget: int, rows: int, windows: int, seed: int) -> Iterator[str]:
+    """Yield so many rows, as many of each set as there can be, and windows, of different sets, in random order."""
+    draw = random.Random(seed)  # noqa: S311 (no secret)
+    found: list[str] = []
+    for number, path in enumerate(paths):
+        conversations = list(read_set(path, get_counter(COUNTER)).conversations)
+        draw.shuffle(conversations)
+        told: list[tuple[str, str]] = []
+        for place, conversation in enumerate(conversations[:3]):
+            seen = shown(conversation, budget)
+            told += seen.rows
+            if place == 0 and number < windows:
+                found.append(f"A WINDOW\n\n{seen.window}")
+        draw.shuffle(told)
+        share = rows // len(paths) + (number < rows % len(paths))
+        found += [f"A ROW\n{row}\n\nITS PAGE\n{page[:_PAGE_CHARACTERS]}" for row, page in told[:share]]
+    draw.shuffle(found)
+    yield from found
+
+
+def main() -> None:
+    """Print them, with a number each."""
+    arguments = argparse.ArgumentParser(description="Print rows and windows to be judged.")
+    arguments.add_argument("paths", type=Path, nargs="+", metavar="PATH")
+    arguments.add_argument("--budget", type=int, default=8_000)
+    arguments.add_argument("--rows", type=int, default=40)
+    arguments.add_argument("--windows", type=int, default=6)
+    arguments.add_argument("--seed", type=int, default=7)
+    given = arguments.parse_args()
+    for number, text in enumerate(chosen(given.paths, given.budget, given.rows, given.windows, given.seed), start=1):
+        sys.stdout.write(f"===== {number} =====\n{text}\n\n")
+
+
+if __name__ == "__main__":
+    main()
