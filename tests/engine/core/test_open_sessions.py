@@ -189,6 +189,20 @@ def test_a_session_whose_store_failed_is_loaded_again(tmp_path: Path) -> None:
         again.append(user("safe"))
 
 
+def test_what_was_counted_with_other_settings_is_not_kept(store: Store) -> None:
+    """A provider's count is compared with a window that the session's counter counted, not the counter before it."""
+    with Engine(store, config_of()) as engine:
+        with engine.session("chat") as session:
+            talk(session, 3)
+            tokens = session.window().tokens
+        with engine.session("chat", config={"counter": "approximate"}) as again:
+            assert "no window" in again.report_usage(prompt_tokens=tokens).reason
+        with engine.session("chat", config={"counter": "approximate"}) as again:
+            again.window()
+        with engine.session("chat", config={"counter": "approximate"}) as again:
+            assert "no window" not in again.report_usage(prompt_tokens=tokens).reason
+
+
 def test_readers_keep_sessions_too(store: Store) -> None:
     """An engine that only reads opens a kept session at the same cost, and sees what the writer wrote."""
     with engine_on(store).session("chat") as session:

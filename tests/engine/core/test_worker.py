@@ -279,6 +279,28 @@ def test_a_forked_child_goes_on_by_itself(tmp_path: Path) -> None:
         assert 24 == session.turn
 
 
+def used(engine: Engine, name: str) -> None:
+    """Use a session, and offer it to the engine's thread, which waits for the grace first."""
+    session = engine.session(name)
+    session.refresh()
+    engine._worker.offer(session._core)
+
+
+def test_a_forked_child_leaves_the_work_of_its_parent() -> None:
+    """What the parent has still to do waits in the parent alone, though the child has work of its own."""
+    with engine_on(MemoryStore()) as engine:
+        engine._worker.grace_s = 60.0  # nothing is begun before the fork
+        used(engine, "chat")
+
+        def work() -> None:
+            assert [] == engine._worker._waiting
+            used(engine, "other")
+            assert ["other"] == [core.session_id for _, _, core in engine._worker._waiting]
+
+        assert 0 == in_child(work)
+        assert ["chat"] == [core.session_id for _, _, core in engine._worker._waiting]
+
+
 @pytest.mark.slow
 def test_a_thread_beside_all_commands_changes_nothing(store: Store) -> None:
     """Threads talk, fold, rewind and open sessions again, while that of the engine works between any two commands."""
