@@ -18,7 +18,7 @@ from memci.cli.place import TENANT, ConfigOption, Place, TenantOption, command
 from memci.engine.settings.config import Budget, Config
 from memci.engine.settings.presets import PRESETS
 from memci.quality.conversation import Conversation
-from memci.quality.replay import Measurement, Said, read_asked, read_conversation, side_by_side, spill, stored
+from memci.quality.replay import Measurement, Said, read_asked, read_conversation, requested, side_by_side, spill, stored
 from memci.quality.replay import replay as measure
 
 _SESSION = "replay"
@@ -147,15 +147,17 @@ def simulate(place: Place, *, preset: PresetsOption) -> Answer:
     """Measure a stored session under other strategies.
 
     Its messages are played in memory, in the order in which they came, under each preset and under the settings that the session
-    has now; a window is asked for before each answer of the assistant. The store is only read. What a person or a program did
-    beside appending, such as recalls, folds and other budgets, is not repeated. What the columns say is as for replay.
+    has now; a window is asked for before each answer of the assistant, and each call carries as many tokens of tools and extra
+    texts as the session's last calls did. The store is only read. What a person or a program did beside appending, such as
+    recalls, folds and other budgets, is not repeated. What the columns say is as for replay.
 
     Fails (exit code 1) as replay does.
     """
     with place.opened() as session:
-        said, settings, now = stored(session), session.config, session.render(session.seq)
-        value = {"store": shown_url(place.store), "session": session.id, "seq": session.seq, "window_tokens": now.tokens}
-    return _compared(_side_by_side({_NOW: settings, **_strategies(settings, preset)}, said), value, settings)
+        said, settings, now, tools = stored(session), session.config, session.render(session.seq), requested(session)
+        facts = {"seq": session.seq, "window_tokens": now.tokens, "tools_tokens": tools}
+        value = {"store": shown_url(place.store), "session": session.id, **facts}
+    return _compared(_side_by_side({_NOW: settings, **_strategies(settings, preset)}, said, tools=tools), value, settings)
 
 
 def _read(files: Sequence[Path], settings: Config) -> tuple[list[Said], Config]:
@@ -178,12 +180,12 @@ def _strategies(settings: Config, presets: str) -> dict[str, Config]:
 
 
 def _side_by_side(
-    strategies: Mapping[str, Config], said: Sequence[Said], asked: Conversation | None = None
+    strategies: Mapping[str, Config], said: Sequence[Said], asked: Conversation | None = None, *, tools: int = 0
 ) -> dict[str, Measurement]:
     """Return what a conversation is under each strategy, while a bar moves."""
     steps, total = itertools.count(1), len(strategies) * len(said)
     with output.progress("replay") as hear:
-        return side_by_side(strategies, said, lambda: hear(next(steps), total), asked)
+        return side_by_side(strategies, said, lambda: hear(next(steps), total), asked, tools=tools)
 
 
 def _compared(measured: Mapping[str, Measurement], value: Mapping[str, Any], settings: Config) -> Answer:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from memci.engine.session import Session
-from memci.quality.replay import side_by_side, stored
+from memci.quality.replay import requested, side_by_side, stored
 
 NOW = "now"  # the column of the session's own settings
 
@@ -27,13 +27,14 @@ _ROWS = (
 def compared(session: Session, presets: Sequence[str], advance: Callable[[int, int], None]) -> dict[str, Any]:
     """Play a session's messages in memory under its own settings and under presets, and return the figures as a JSON value.
 
-    *advance* hears how many messages are done, and of how many. What a person did beside appending is not repeated.
+    *advance* hears how many messages are done, and of how many. Each call carries what the session's last ones carried beside
+    its messages. What a person did beside appending is not repeated.
     ``ConfigError`` for a name that is no preset. O(messages), for each.
     """
     said, settings = stored(session), session.config
     strategies = {NOW: settings} | {name: settings.with_choice({"preset": name}) for name in presets}
     steps, total = itertools.count(1), len(strategies) * len(said)
-    found = side_by_side(strategies, said, lambda: advance(next(steps), total))
+    found = side_by_side(strategies, said, lambda: advance(next(steps), total), tools=requested(session))
     columns = [each.to_mapping() for each in found.values()]
     rows = [{"label": label, "kind": kind, "values": [each[key] for each in columns]} for key, label, kind in _ROWS]
     return {"columns": list(found), "rows": rows}

@@ -45,14 +45,21 @@ class PromptMeter:
     """Measures the calls of one conversation, one after the other. Keeps what it found out of the last call's messages.
 
     *counter* is what *budget* is compared with, *encode* cuts text into tokens, by default as the counter does. ``calls`` and
-    ``faults`` are of the windows; ``whole`` is what all messages so far would have sent at every call.
+    ``faults`` are of the windows; ``whole`` is what all messages so far would have sent at every call. So many tokens of *tools*
+    stand in front of each prompt.
     """
 
     def __init__(
-        self, counter: TokenCounter, wire: Format, budget: int, encode: Callable[[str], list[int]] | None = None
+        self,
+        counter: TokenCounter,
+        wire: Format,
+        budget: int,
+        encode: Callable[[str], list[int]] | None = None,
+        *,
+        tools: int = 0,
     ) -> None:
         self.calls, self.whole, self.faults = Calls(), Calls(), Faults()
-        self._counter, self._wire, self._budget = counter, wire, budget
+        self._counter, self._wire, self._budget, self._tools = counter, wire, budget, tools
         self._encode = encode or tiktoken_counter(counter.name if counter.exact else FALLBACK_ENCODING).load()
         self._known: dict[bytes, SentMessage] = {}
         self._last: list[SentMessage] = []
@@ -76,8 +83,9 @@ class PromptMeter:
 
     def begin_call(self) -> None:
         """Take in that a call is made: count what all messages so far would send."""
-        length, before = self._history.length, self._last_history.length
-        self.whole += Calls(calls=1, tokens=self._size(self._history.tokens), length=length, prefix=before)
+        length, before = self._tools + self._history.length, self._last_history.length
+        prefix = before and self._tools + before
+        self.whole += Calls(calls=1, tokens=self._size(self._history.tokens), length=length, prefix=prefix)
         self._last_history = self._history
 
     def call(self, messages: Sequence[Mapping[str, Any]], tokens: int = 0) -> Prompt:
@@ -92,8 +100,8 @@ class PromptMeter:
         sent = [self._message(value) for value in messages]
         return Prompt(
             tokens=self._size(sum(message.tokens for message in sent)),
-            length=sum(len(message.sequence) for message in sent),
-            prefix=_common_prefix(self._last, sent),
+            length=self._tools + sum(len(message.sequence) for message in sent),
+            prefix=self._tools + _common_prefix(self._last, sent) if self._last else 0,
             broken_pairs=_broken_pairs(sent),
             sent=sent,
         )
@@ -101,12 +109,12 @@ class PromptMeter:
     def sent(self, prompt: Prompt, tokens: int, verbatim: int) -> None:
         """Take in that a call sent a window; *verbatim* tokens of it word for word, which count once the history is outgrown."""
         outgrown = self._size(self._history.tokens) > self._budget
-        self.calls += Calls(1, tokens, prompt.length, prompt.prefix)
+        self.calls += Calls(1, tokens + self._size(0, reply=0), prompt.length, prompt.prefix)
         if outgrown:
             self.calls += Calls(outgrown=1, verbatim=verbatim, room=self._budget)
 
-    def _size(self, tokens: int) -> int:
-        return math.ceil((tokens + REPLY_TOKENS) * self._counter.margin)
+    def _size(self, tokens: int, *, reply: int = REPLY_TOKENS) -> int:
+        return math.ceil((self._tools + tokens + reply) * self._counter.margin)
 
     def _message(self, value: Mapping[str, Any]) -> SentMessage:
         """Return what is known of one message. O(its size), and O(1) when it was in the last call."""

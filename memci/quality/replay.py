@@ -99,6 +99,12 @@ def stored(session: Session) -> list[Said]:
     return said
 
 
+def requested(session: Session) -> int:
+    """Return how many tokens of tools and extra texts the last calls of a session carried beside its messages, at most."""
+    with session._open() as core:  # noqa: SLF001 (no handle tells it)
+        return core.state.carried_tokens()
+
+
 def _read(path: Path) -> tuple[str | None, list[Said]]:
     document = read_document(path)
     wire, messages, times = document.get("format"), document.get("messages"), document.get("timestamps")
@@ -248,23 +254,26 @@ def spill(config: Config) -> Config:
     return attrs.evolve(config, active=attrs.evolve(config.active, high_water=SPILL_HIGH_WATER, low_water=SPILL_LOW_WATER))
 
 
-def replay(
+def replay(  # noqa: PLR0913 (what is played, and how)
     engine: Engine,
     session_id: str,
     conversation: Sequence[Said],
     advance: Callable[[], None] = lambda: None,
     asked: Conversation | None = None,
+    *,
+    tools: int = 0,
 ) -> Measurement:
     """Append a conversation to a new session, asking for a window before each answer, and measure it.
 
-    *advance* is called after each message; what is *asked* is looked for in a window at the end. Raises InvalidMessageError or
+    *advance* is called after each message; what is *asked* is looked for in a window at the end. Each call is counted with so
+    many tokens of *tools*, for which the engine's settings keep room. Raises InvalidMessageError or
     ConfigError, with its place, if a message is refused, and InvalidIdError if the session has messages already.
     """
     config = engine.config
     counter = get_counter(config.counter)
-    meter = PromptMeter(counter, formats.get(config.format), config.budget.tokens)
+    meter = PromptMeter(counter, formats.get(config.format), config.budget.tokens + tools, tools=tools)
     notices: list[Notice] = []
-    found, numbers = Measurement(budget=config.budget.tokens, prices=config.prices), dict[int, int]()
+    found, numbers = Measurement(budget=config.budget.tokens + tools, prices=config.prices), dict[int, int]()
     with engine.session(session_id) as session:
         if session.seq:
             message = f"session {shown(session_id)} has messages already: name a new one with --session"
@@ -315,12 +324,18 @@ def side_by_side(
     conversation: Sequence[Said],
     advance: Callable[[], None] = lambda: None,
     asked: Conversation | None = None,
+    *,
+    tools: int = 0,
 ) -> dict[str, Measurement]:
-    """Return what a conversation is under each of some settings, as ``replay`` measures it in memory."""
+    """Return what a conversation is under each of some settings, as ``replay`` measures it in memory.
+
+    A window beside so many tokens of *tools* is as a window that is smaller by them.
+    """
     measured = {}
     for name, settings in strategies.items():
-        with Engine("memory:", settings) as engine:
-            measured[name] = replay(engine, "replay", conversation, advance, asked)
+        budget = attrs.evolve(settings.budget, reserve=min(settings.budget.reserve + tools, settings.budget.window - 1))
+        with Engine("memory:", attrs.evolve(settings, budget=budget)) as engine:
+            measured[name] = replay(engine, "replay", conversation, advance, asked, tools=tools)
     return measured
 
 

@@ -267,6 +267,25 @@ def test_presets_stand_side_by_side(session: Session) -> None:
         compared(session, ["none-such"], lambda _done, _total: None)
 
 
+def test_presets_carry_the_tools_of_the_sessions_calls() -> None:
+    """Strategies for calls with tools are those for a window without that room, and each call costs the tools too."""
+    tools = [{"type": "function", "function": {"name": "look", "description": "word " * 900, "parameters": {}}}]
+    room, figures = 0, []
+    for window, offered in ((3_000, tools), (0, None)):
+        with memci.Engine("memory:", {"budget": {"window": window or 3_000 - room, "reserve": 0}}) as engine:
+            session = engine.session("s")
+            for number in range(30):
+                session.append({"role": "user", "content": f"question {number} " * 30})
+                room = session.window(tools=offered).breakdown["tools"] or room
+                session.append({"role": "assistant", "content": f"answer {number} " * 30})
+            found = compared(session, ["truncate"], lambda _done, _total: None)
+            figures.append({row["label"]: row["values"] for row in found["rows"]})
+    beside, alone = figures
+    assert beside["folds"] == alone["folds"]
+    assert [sent + 30 * room for sent in alone["tokens sent"]] == beside["tokens sent"]
+    assert all(more > less for more, less in zip(beside["prefix reuse"], alone["prefix reuse"], strict=True))
+
+
 ITEM = {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "c"}
 LONG = "x" * MOST_CHARACTERS
 
