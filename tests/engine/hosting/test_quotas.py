@@ -102,9 +102,10 @@ def test_what_is_derived_is_measured_on_the_way(tmp_path: Path) -> None:
     assert engine.usage().stored_bytes < 400_000
 
 
-def test_what_was_deleted_is_free_again() -> None:
+@pytest.mark.parametrize("limits", [{"tenant_sessions": 1}, {"tenant_sessions": 1, "tenant_bytes": 50_000}])
+def test_what_was_deleted_is_free_again(limits: dict[str, int]) -> None:
     """Where a session was deleted, its place and its bytes are free at once."""
-    engine = Engine(MemoryStore(), config_of(limits={"tenant_sessions": 1, "tenant_bytes": 50_000}))
+    engine = Engine(MemoryStore(), config_of(limits=limits))
     engine.session("a").append(user("x" * 40_000))
     engine.delete("a")
     engine.session("b").append(user("y" * 40_000))
