@@ -13,6 +13,7 @@ from memci.archive.stores.memory import MemoryStore
 from memci.engine.commands.window import Window
 from memci.engine.engine import Engine
 from memci.engine.session import Session
+from memci.engine.view.planner import contents_limit
 from memci.errors import ArgumentError, MemciError, PageEvictedError, PageNotFoundError, PermissionDeniedError
 from tests.engine.sessions import config_of, talk
 from tests.engine.wire import assistant, user
@@ -114,6 +115,14 @@ def test_a_window_without_room_is_without_it(project: Session, agent: Session) -
     assert "mounted" not in small.breakdown
     assert small.tokens <= 200
     assert "mounted" in agent.window().breakdown
+
+
+def test_the_contents_page_leaves_it_its_room(project: Session, agent: Session) -> None:
+    """Entries of the session's own pages may fill what mounted sessions leave."""
+    alone = contents_limit(agent._core.state, agent.config, BUDGET["window"])
+    agent.mount(project)
+    mounted = agent.window().breakdown["mounted"]
+    assert alone - mounted == contents_limit(agent._core.state, agent.config, BUDGET["window"])
 
 
 def test_many_share_half_of_a_window(engine: Engine, agent: Session) -> None:
