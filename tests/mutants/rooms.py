@@ -35,7 +35,7 @@ ROOMS: Final[Mapping[str, tuple[str, ...]]] = {
     "memci.engine.core": ("tests/engine/core", "tests/engine/history", _COMMANDS, "tests/engine/hosting", "tests/engine/erasure"),
     "memci.engine.reading": ("tests/engine/reading", _COMMANDS, "tests/engine/tree"),
     "memci.engine.summaries": (_COMMANDS, "tests/engine/core", "tests/engine/erasure"),
-    "memci.engine.commands": (_COMMANDS, "tests/engine/tree", "tests/engine/hosting"),
+    "memci.engine.commands": (_COMMANDS, "tests/engine/core", "tests/engine/tree", "tests/engine/hosting"),
     "memci.engine.tree": ("tests/engine/tree", "tests/engine/tools"),
     "memci.engine.tools": ("tests/engine/tools", "tests/engine/tree"),
     "memci.engine.sharing": ("tests/engine/sharing", "tests/engine/hosting", "tests/engine/erasure"),

@@ -393,6 +393,16 @@ def test_a_range_lists_no_evicted_page(session: Session) -> None:
         session.recall("usr-3..5")
 
 
+def test_pages_leave_the_window_with_their_directory(session: Session) -> None:
+    """What was recalled of a directory that is evicted fades, and what was recalled of others stays."""
+    directory = oldest_directory(session)
+    inside, outside = directory.covers[0][0], directory.covers[-1][1] + 1
+    session.recall(inside)
+    session.recall(outside)
+    session.evict(directory.index)
+    assert [f"usr-{outside}"] == list(session._core.state.recalled.attachments)
+
+
 @pytest.mark.parametrize("given", ["usr-500..900", "sys-1..2"])
 def test_a_range_without_pages_is_an_error(session: Session, given: str) -> None:
     """A range in which there is no page, and one of the system part, is an error that says where pages are listed."""

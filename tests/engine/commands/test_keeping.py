@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from memci.archive.catalogue.page_facts import PageState
 from memci.archive.stores.file.store import FileStore
 from memci.archive.stores.memory import MemoryStore
+from memci.engine.commands import keeping
 from memci.engine.core.monitor import Fold, FoldFailed
 from memci.engine.engine import Engine
 from memci.engine.history import state_codec
@@ -325,6 +326,31 @@ def test_an_entry_has_a_bookmark() -> None:
     session.bookmark("usr-1/4", None)
     session.rewind("usr-2/2")
     assert [] == session.bookmarks()
+
+
+def test_bookmarks_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At their most, another is refused, the label of one can be changed, and one that is taken away makes room."""
+    monkeypatch.setattr(keeping, "MOST_BOOKMARKS", 2)
+    session = open_session()
+    talk(session, 3)
+    session.bookmark("usr-1/1", "first")
+    session.bookmark("usr-2/1", "second")
+    with pytest.raises(PermissionDeniedError, match="which is the most"):
+        session.bookmark("usr-3/1", "third")
+    session.bookmark("usr-2/1", "another")
+    session.bookmark("usr-1/1", None)
+    session.bookmark("usr-3/1", "third")
+    assert ["another", "third"] == [mark.label for mark in session.bookmarks()]
+
+
+def test_a_bookmark_in_a_page_that_the_application_keeps_changes_nothing() -> None:
+    """The page is kept by the application still, and no rule lets go of it."""
+    session = open_session(active={"keep_bookmarks": True})
+    talk(session, 3)
+    session.keep("usr-1")
+    session.bookmark("usr-1/1", "look")
+    session.bookmark("usr-2/1", "here")
+    assert {"usr-1": "application", "usr-2": "rule"} == session._core.state.kept
 
 
 def test_a_bookmark_goes_with_what_is_erased() -> None:

@@ -239,6 +239,18 @@ def test_an_entry_that_others_replaced_is_not_rewound(store: Store) -> None:
         session.rewind("usr-7/2")
 
 
+def test_a_topic_is_not_closed_over_one_that_others_closed(store: Store) -> None:
+    """Whoever closes a topic means the pages since the last one it knows."""
+    begun(store)
+    session, other = process_on(store), process_on(store)
+    other.close_topic("one")
+    talk(other, 2, first=8)
+    with pytest.raises(ConflictError, match="another topic"):
+        session.close_topic("two")
+    session.close_topic("two")
+    assert all(title in session.contents.render() for title in ("one", "two"))
+
+
 def test_pages_that_others_folded_are_not_folded_again(store: Store) -> None:
     """Folding pages by name leaves those alone that others folded meanwhile."""
     begun(store)
