@@ -1,4 +1,4 @@
-"""Rows of the contents page beside the pages they tell of, to be judged by a reader: ``python -m benchmarks.quality.rows PATH ...``.
+"""Rows of the contents page beside the pages they tell of, for a reader to judge: ``python -m benchmarks.quality.rows PATH ...``.
 
 Rows and whole windows are chosen at random, the same for the same seed, and printed in random order, so that the output of two
 versions can be mixed and judged without knowing which is which.
@@ -37,10 +37,10 @@ def shown(conversation: Conversation, budget: int) -> Shown:
             if value.get("role") == "assistant":
                 engine.window()
             engine.add(value, at)
-        texts = [f"{value['role']}: {full_text(value)}" for value in engine.window()]
+        texts = [f"{value['role']}: {full_text(dict(value))}" for value in engine.window()]
         lines = ShownContents(texts).lines
         pages = {page.page: [conversation.messages[number] for number in page.messages] for page in engine.pages()}
-    told = ((text, "\n".join(f"{value['role']}: {full_text(value)}" for value in pages[page])) for page, text in lines.items())
+    told = ((text, "\n".join(f"{value['role']}: {full_text(dict(value))}" for value in pages[page])) for page, text in lines.items())
     return Shown("\n\n".join(texts), tuple(told))
 
 

@@ -436,9 +436,11 @@ def _ranges(core: Core, index: str) -> list[tuple[int, int]]:
     if segment_of(index) != USER:
         return []
     first, last = _numbers(index)
+    removed = set(_placed(core.state, first, last, removed=True))
+    listed = [each for each in core.state.archive.ranges(first, last) if each[0] != each[1] or each[0] not in removed]
     active = (page_number(page.index) for page in core.state.active.pages())
-    covers = core.state.archive.ranges(first, last) + [(number, number) for number in active if first <= number <= last]
-    covers += [(number, number) for number in _placed(core.state, first, last)]
+    covers = listed + [(number, number) for number in active if first <= number <= last]
+    covers += [(number, number) for number in _placed(core.state, first, last, removed=False)]
     joined: list[tuple[int, int]] = []
     for low, high in sorted(covers):
         if joined and low <= joined[-1][1] + 1:
@@ -448,14 +450,18 @@ def _ranges(core: Core, index: str) -> list[tuple[int, int]]:
     return joined
 
 
-def _placed(state: State, first: int, last: int) -> Iterator[int]:
-    """Yield the numbers of pages in a range that are placed in directories. O(the range, or what was made and placed)."""
+def _placed(state: State, first: int, last: int, *, removed: bool) -> Iterator[int]:
+    """Yield the numbers of pages in a range that are placed in directories, of those that were removed or of the others.
+
+    O(the range, or what was made and placed).
+    """
     tree = state.tree
     if last - first < tree.length:
         found: Iterable[Node | None] = (tree.find(f"{USER}-{number}") for number in range(first, last + 1))
     else:
         found = (node for node in tree if segment_of(node.index) == USER and first <= page_number(node.index) <= last)
-    return (page_number(node.index) for node in found if node is not None and not node.name and not tree.is_removed(node.index))
+    pages = (node.index for node in found if node is not None and not node.name)
+    return (page_number(index) for index in pages if tree.is_removed(index) == removed)
 
 
 def _lines(core: Core, index: "PageIndex", ranges: Sequence[tuple[int, int]]) -> list[_Line]:

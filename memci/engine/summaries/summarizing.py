@@ -118,7 +118,7 @@ def _requests(core: Core, *, early: bool) -> Iterator[Request]:
 
 def _shown(core: Core, page: Page) -> tuple[SentWindow | None, str]:
     """Return a window after which a page can be asked for, or why there is none. O(1)."""
-    made = [window for window in core.prepared.windows if window.seq >= core.state.erased_seq]
+    made = core.prepared.windows  # none after an erasure, as the session is loaded again
     if not made:
         return None, "this process made no window of it"
     now = (page.length, page.tail.seq if page.tail is not None else 0)

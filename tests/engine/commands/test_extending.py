@@ -120,6 +120,21 @@ def test_pages_are_asked_for_when_the_fold_is_close() -> None:
         assert () == session.verify().problems
 
 
+@pytest.mark.parametrize("by", ["its own process", "another"])
+def test_a_window_that_shows_what_was_erased_is_not_extended(by: str) -> None:
+    """What the provider's cache holds of it is not sent again: pages are asked for on their own until there is a new window."""
+    model, store = Model(), MemoryStore()
+    with engine_of(model, store) as engine, engine.session("chat") as session:
+        called(session, 6)
+        with Engine(store, engine.config) as other:
+            (session if by == "its own process" else other.session("chat")).erase("usr-2")
+        session.refresh()
+        summarised(engine, session)
+        assert ([], True) == (model.extended, bool(model.alone))
+        assert "ask2x1" not in str(model.alone)
+        assert {"this process made no window of it"} <= set(asked(session).values())
+
+
 def test_pages_that_folded_are_asked_for_after_the_window_before() -> None:
     """Where the fold came sooner: the provider has that window too, and the next fold publishes what comes."""
     model = Model()

@@ -178,6 +178,21 @@ def test_a_summary_of_a_page_that_was_cut_is_dropped() -> None:
     assert "usr-3" not in session._core.state.summaries
 
 
+def test_a_restored_page_has_no_summary_of_what_took_its_place() -> None:
+    """Summaries that came since hold for pages that are the same in the checkpoint, and for no others."""
+    engine = engine_on(MemoryStore(), Says())
+    session = engine.session("chat")
+    talk(session, 4, words=20)
+    before = session.checkpoint("before")
+    session.rewind("usr-3/2")
+    session.extend([assistant("something else"), *turn(5, words=20), *turn(6, words=20)])
+    summarised(engine, session)
+    assert {"usr-2", "usr-3"} <= session._core.state.summaries.keys()
+    session.restore_checkpoint(before.id)
+    assert "usr-2" in session._core.state.summaries
+    assert "usr-3" not in session._core.state.summaries
+
+
 def test_what_another_engine_erased_is_in_no_kept_state() -> None:
     """A session that was closed and is opened again was read before the erasure."""
     store = MemoryStore()

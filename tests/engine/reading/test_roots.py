@@ -247,3 +247,12 @@ def test_what_a_model_reads_of_an_error_names_no_python_call(session: Session, i
     assert "error" in json.loads(answer)
     assert "()" not in answer
     assert not any(name in answer for name in ("pages(", "restore(", "refresh(", "session."))
+
+
+def test_how_far_away_a_page_is_counts_from_its_last_recall() -> None:
+    """An explanation tells how many turns ago a page was said, or touched since."""
+    session = open_session(active={"min_pages": 1})
+    talk(session, 6)
+    session.fold("all")
+    session.recall(2)
+    assert [0, 3] == [session.explain(index).facts["distance"] for index in (2, 3)]

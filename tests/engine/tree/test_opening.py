@@ -273,6 +273,7 @@ def test_a_subtree_is_removed_and_restored() -> None:
     session.remove_page(outer)
     assert [Eviction(pages=((outer, "command"),))] == notices
     assert ["usr-6"] == attached(session)
+    assert ["usr-5", "usr-6", "usr-7"] == [facts.index for facts in session.page("usr-1..7").pages]
     assert dict.fromkeys(["usr-1", "usr-2", "usr-3", "usr-4"], "evicted") == {
         index: state for index, state in states(session).items() if state == "evicted"
     }

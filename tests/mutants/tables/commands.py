@@ -338,8 +338,8 @@ MUTATIONS = (
         name="root-lists-removed-pages",
         what="a list of pages contains those in a directory that was removed",
         module="memci.engine.reading.pages",
-        right=" and not node.name and not tree.is_removed(node.index))",
-        wrong=" and not node.name)",
+        right="for index in pages if tree.is_removed(index) == removed)",
+        wrong="for index in pages if not removed)",
         from_source=True,
     ),
     Mutation(
@@ -388,14 +388,6 @@ MUTATIONS = (
         module=_SUMMARIZING,
         right="max(AGAIN_S[tries - 1], outcome.wait_s)",
         wrong="AGAIN_S[tries - 1]",
-        from_source=True,
-    ),
-    Mutation(
-        name="window-of-before-erasure-extended",
-        what="a summarizer extends a window that was sent before a page was erased",
-        module=_SUMMARIZING,
-        right="[window for window in core.prepared.windows if window.seq >= core.state.erased_seq]",
-        wrong="[*core.prepared.windows]",
         from_source=True,
     ),
     Mutation(
