@@ -135,10 +135,10 @@ def test_a_new_session_beside_encrypted_ones(wrong: dict[str, Any] | None) -> No
     with Engine(store, SETTINGS) as engine, engine.session("chat") as session:
         session.append(user("hello"))
     with Engine(store, wrong) as engine:
-        for _ in range(2):
+        for number in range(2):
             with pytest.raises(EncryptionError):
                 engine.session("new")
-        engine.session("new", tenant="other").append(user("of somebody else"))
+            engine.session(f"new {number}", tenant="other").append(user("of somebody else"))
     assert ["chat"] == list(store.sessions("default"))
 
 

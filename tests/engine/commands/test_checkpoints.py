@@ -105,6 +105,13 @@ def test_a_restore_can_be_taken_back() -> None:
     assert () == session.verify().problems
 
 
+def test_turns_that_come_together_have_checkpoints_of_their_own() -> None:
+    """Each turn's end has one, with a number of its own, in one append as in many."""
+    session = open_session(checkpoints={"every_turns": 1})
+    session.extend([*turn(1), *turn(2), *turn(3), *turn(4)])
+    assert [("cp-1", 1), ("cp-2", 2), ("cp-3", 3)] == [(each.id, each.turn) for each in session.checkpoints()]
+
+
 def test_numbers_are_not_used_again() -> None:
     """A page that opens after a restore takes a number that no page had, and so does a checkpoint."""
     session = open_session()

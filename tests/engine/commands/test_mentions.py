@@ -77,6 +77,15 @@ def test_a_mention_is_no_recall() -> None:
     assert before == session.facts(1)
 
 
+def test_a_page_is_noted_once_a_turn() -> None:
+    """However often it is named in a turn, it stays as long as if it had been named once, and the journal says so once."""
+    session = recalled()
+    talk(session, 1, first=7)
+    for said in (user("usr-1?"), assistant("usr-1, yes"), assistant("usr-1 it is")):
+        session.append(said)
+    assert 1 == sum(1 for _ in session.events("mentioned"))
+
+
 def test_mentions_survive_a_restart() -> None:
     """A session loaded from its journal alone lets the page stay as long."""
     store = MemoryStore()

@@ -26,6 +26,18 @@ def folded_session(turns: int = 6, *, at: str | None = None, **sections: Any) ->
     return session
 
 
+def test_recalled_pages_take_their_share_as_the_provider_counts() -> None:
+    """Where the provider counts more tokens than the counter, a page that had just room before has none."""
+    session = folded_session(budget={"window": 2_000, "reserve": 0}, recall={"max_share": 0.07})
+    session.recall(1)
+    assert 94 < session.window().breakdown["recalled"] <= 140
+    session.fade(1)
+    session.window()
+    session.report_usage(prompt_tokens=int(1.5 * session._core.prepared.counted))
+    session.recall(2)
+    assert 0 == session.window().breakdown["recalled"]
+
+
 def test_a_recalled_page_stands_at_its_anchor() -> None:
     """The page comes back as one user message in front of the page that was open, and what stands before stays as it was."""
     session = folded_session(at="2023-05-08T13:56:00+00:00")

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from memci.archive.stores.memory import MemoryStore
+from memci.engine.commands.trimming import TRIMMED_BYTES, stretches
 from memci.engine.core.monitor import Fold
 from memci.engine.engine import Engine
 from memci.engine.session import Session
@@ -57,6 +58,14 @@ def trimmed_session(turns: int = 7, **sections: Any) -> Session:  # noqa: ANN401
     session.window()
     assert [()] == folded(notices)
     return session
+
+
+def test_errors_leave_room_for_the_ends() -> None:
+    """However many lines of a result tell an error, no more is shown than one may have, with its beginning and its end."""
+    text = "began\n" + "ERROR: disk full on node7\n" * 4_000 + "ended"
+    bounds = stretches(text)
+    assert sum(bounds[1::2]) - sum(bounds[::2]) <= TRIMMED_BYTES
+    assert (0, len(text), sorted(bounds)) == (bounds[0], bounds[-1], bounds)
 
 
 def test_results_make_room_before_dialogue_does() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from memci.archive.catalogue.page_facts import PageState
 from memci.archive.catalogue.page_index import PageIndex
 from memci.archive.stores.file.store import FileStore
 from memci.engine.core import indexing
@@ -120,6 +121,16 @@ def test_commands_go_on_while_the_index_follows(tmp_path: Path) -> None:
         assert known == rows(session)
 
 
+def test_the_index_knows_where_a_kept_page_is() -> None:
+    """A page that is kept is in view again, and was archived in no turn."""
+    session = open_session(active={"min_pages": 1})
+    talk(session, 4)
+    session.fold("all")
+    session.keep(1)
+    known = session._core.ask(lambda index: {page.index: (page.state, page.archived_turn) for page in index.pages()})
+    assert [(PageState.ACTIVE, None), (PageState.ARCHIVED, 4)] == [known["usr-1"], known["usr-2"]]
+
+
 def test_what_is_erased_meanwhile_does_not_come_into_the_index(tmp_path: Path) -> None:
     """Events that were read before their page was erased are not taken in after."""
     session = open_session(FileStore(tmp_path, "flush"))
@@ -129,6 +140,22 @@ def test_what_is_erased_meanwhile_does_not_come_into_the_index(tmp_path: Path) -
     assert [] == session.search("ask100x1 say100x1")
     session.close()
     assert not any(b"100x1" in path.read_bytes() for path in tmp_path.rglob("index.sqlite*"))
+
+
+def test_an_index_of_before_an_erasure_is_made_again(tmp_path: Path) -> None:
+    """Where an older copy of it comes back, as from a backup, no search finds what was erased since, and no file has it."""
+    with Engine(FileStore(tmp_path, "flush"), config_of()) as engine, engine.session("chat") as session:
+        talk(session, 6)
+        assert session.search("ask2x1", include_visible=True)
+    (path,) = tmp_path.rglob("index.sqlite")
+    before = path.read_bytes()
+    with Engine(FileStore(tmp_path, "flush"), config_of()) as engine, engine.session("chat") as session:
+        session.erase("usr-2")
+    path.write_bytes(before)
+    with Engine(FileStore(tmp_path, "flush"), config_of()) as engine, engine.session("chat") as session:
+        assert [] == session.search("ask2x1", include_visible=True)
+        assert session.search("ask3x1", include_visible=True)
+    assert not any(b"ask2x1" in found.read_bytes() for found in tmp_path.rglob("index.sqlite*"))
 
 
 def test_a_session_that_is_deleted_meanwhile_stays_deleted(tmp_path: Path) -> None:

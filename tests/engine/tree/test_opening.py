@@ -330,6 +330,16 @@ def test_removing_is_taken_back() -> None:
     assert ["usr-1", "usr-2", "usr-3", inner] == [facts.index for facts in session.get_children(outer)]
 
 
+def test_a_page_in_a_directory_says_that_it_is_pinned() -> None:
+    """As any other page does, until it is unpinned."""
+    session = folded_session()
+    session.create_contents_page("All", children=[2, 3])
+    session.pin(2)
+    assert [True, False] == [session.facts(index).pinned for index in (2, 3)]
+    session.unpin(2)
+    assert not session.facts(2).pinned
+
+
 def test_what_is_pinned_is_not_removed() -> None:
     """The error names it, and nothing happens; unpinned it goes."""
     session = folded_session()
