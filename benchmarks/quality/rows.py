@@ -40,8 +40,8 @@ def shown(conversation: Conversation, budget: int) -> Shown:
         texts = [f"{value['role']}: {full_text(dict(value))}" for value in engine.window()]
         lines = ShownContents(texts).lines
         pages = {page.page: [conversation.messages[number] for number in page.messages] for page in engine.pages()}
-    told = ((text, "\n".join(f"{value['role']}: {full_text(dict(value))}" for value in pages[page])) for page, text in lines.items())
-    return Shown("\n\n".join(texts), tuple(told))
+    texts_of = {index: "\n".join(f"{value['role']}: {full_text(dict(value))}" for value in said) for index, said in pages.items()}
+    return Shown("\n\n".join(texts), tuple((text, texts_of[index]) for index, text in lines.items()))
 
 
 def chosen(paths: Sequence[Path], budget: int, rows: int, windows: int, seed: int) -> Iterator[str]:

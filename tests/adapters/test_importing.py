@@ -208,6 +208,28 @@ def test_a_source_that_went_on() -> None:
             assert "95 degrees." == session.transcript(1)[0].message["content"]
 
 
+def test_what_came_since_has_the_time_of_the_message_before() -> None:
+    """Where a second import brings a message without a time, it is dated as in one import, and not as of now."""
+    (whole,) = claude.conversations([exported()])
+    assert ("2026-01-02T03:05:05+00:00", None) == whole.times[-2:]
+    with memci.Engine("memory:", {"format": "anthropic"}) as engine:
+        import_into(engine, attrs.evolve(whole, messages=whole.messages[:-1], times=whole.times[:-1]))
+        assert 1 == import_into(engine, whole)
+        with engine.session("talk-1") as session:
+            assert "2026-01-02T03:05:05+00:00" == session.pages()[-1].last_at
+
+
+def test_a_title_that_the_user_gave_stays() -> None:
+    """The source's title is for a session without one: a second import, of another title too, changes none that is there."""
+    chat = talked()
+    with memci.Engine("memory:") as engine, engine.session("chat-1") as session:
+        import_into(engine, *chatgpt.conversations(chat.value))
+        session.describe(title="My boiler")
+        chat.value["title"] = "Heating"
+        import_into(engine, *chatgpt.conversations(chat.value))
+        assert "My boiler" == session.metadata["title"]
+
+
 def test_another_conversation_of_the_id_stays() -> None:
     """A session that does not begin with the messages is left as it is, and so is one of another format."""
     (imported,) = chatgpt.conversations(talked().value)

@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import Agent, BinaryContent, ModelMessage, ModelResponse, TextPart, ThinkingPart, ToolCallPart
+from pydantic_ai import (
+    Agent,
+    BinaryContent,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    UserPromptPart,
+)
 from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
@@ -65,7 +75,7 @@ class Model:
         return ModelResponse(parts=[TextPart("It is done. " * 8)])
 
 
-def agent_of(model: Any, *capabilities: MemciCapability, **given: Any) -> Agent[None, Any]:
+def agent_of(model: Any, *capabilities: Any, **given: Any) -> Agent[None, Any]:
     agent = Agent(FunctionModel(model), instructions="You are a careful helper.", capabilities=capabilities, **given)
 
     @agent.tool_plain
@@ -121,6 +131,22 @@ def test_messages_in_view_are_the_frameworks_own(engine: memci.Engine) -> None:
     assert any(isinstance(part, ThinkingPart) and part.signature == "signed" for message in own for part in message.parts)
 
 
+def test_answers_that_say_the_same_keep_their_thoughts(engine: memci.Engine) -> None:
+    """Each answer of the history goes back with its own thoughts, in its place, where the text of several is the same."""
+    requests: list[list[ModelMessage]] = []
+
+    def model(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        requests.append(messages)
+        return ModelResponse(parts=[ThinkingPart("Again.", signature=f"signed {len(requests)}"), TextPart("Well.")])
+
+    agent = agent_of(model, MemciCapability(engine))
+    kept: list[ModelMessage] = []
+    for _ in range(3):
+        kept = run(agent, "And now?", conversation_id="chat", message_history=kept).all_messages()
+    shown = [part for message in requests[-1] for part in message.parts if isinstance(part, ThinkingPart)]
+    assert ["signed 1", "signed 2"] == [part.signature for part in shown]
+
+
 def test_an_edited_history_edits_the_session(engine: memci.Engine) -> None:
     """A run whose history ends earlier goes on from there; what it left stays in the journal as a variant."""
     agent = agent_of(Model(), MemciCapability(engine))
@@ -156,6 +182,26 @@ def test_beside_a_processor_of_histories(engine: memci.Engine, *, is_first: bool
     for name in ("chat", "other"):
         with engine.session(name) as session:
             assert 24 == len(list(session.messages()))
+
+
+def test_a_processor_that_edits_what_was_said(engine: memci.Engine) -> None:
+    """A message that is changed between the requests of a run, and changed back, is in the session as it was at the end."""
+    prompts = iter(["One?", "One, please?", "One?"])
+    looks = [ToolCallPart("look", {"place": place}) for place in ("here", "there")]
+    answers = iter(list[Any]([*looks, TextPart("Well.")]))
+
+    def edited(messages: list[ModelMessage]) -> list[ModelMessage]:
+        return [ModelRequest(parts=[UserPromptPart(next(prompts))]), *messages[1:]]
+
+    def model(_: list[ModelMessage], __: AgentInfo) -> ModelResponse:
+        return ModelResponse(parts=[next(answers)])
+
+    agent = agent_of(model, MemciCapability(engine), ProcessHistory[None](edited))
+    run(agent, "One?", conversation_id="chat")
+    with engine.session("chat") as session:
+        said = [message for message in session.messages() if message["role"] != "system"]
+    assert ["user", "assistant", "tool", "assistant", "tool", "assistant"] == [message["role"] for message in said]
+    assert ("One?", "Well.") == (said[0]["content"], said[-1]["content"])
 
 
 def test_structured_output_and_retries(engine: memci.Engine) -> None:
@@ -234,6 +280,22 @@ def test_what_was_asked_is_kept_where_the_model_fails(engine: memci.Engine) -> N
     run(agent_of(Model(), MemciCapability(engine)), "Two?", conversation_id="chat")
     with engine.session("chat") as session:
         assert ["One?", "Two?"] == [message["content"] for message in session.messages() if message["role"] == "user"]
+
+
+def test_a_run_that_broke_off_takes_nothing_back(engine: memci.Engine) -> None:
+    """Where a tool fails in a run with a history, what was asked and answered in the run stays in the session."""
+    agent = agent_of(lambda *_: ModelResponse(parts=[ToolCallPart("fall", {})]), MemciCapability(engine))
+
+    @agent.tool_plain
+    def fall() -> str:
+        raise ConnectionError
+
+    kept = run(agent_of(Model(), MemciCapability(engine)), "One?", conversation_id="chat").all_messages()
+    with pytest.raises(ConnectionError):
+        run(agent, "Two?", conversation_id="chat", message_history=kept)
+    with engine.session("chat") as session:
+        *_, asked, answered = session.messages()
+    assert ("Two?", "fall") == (asked["content"], answered["tool_calls"][0]["function"]["name"])
 
 
 def test_one_session_for_all_runs() -> None:

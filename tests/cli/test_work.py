@@ -6,11 +6,15 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import memci
 from memci.archive.stores.url import open_store
 from memci.engine.engine import Engine
 from tests.archive.summarizers.external.test_command import alive
@@ -21,6 +25,8 @@ from tests.engine.wire import user
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.cli.stored import Run
 
 pytestmark = pytest.mark.slow
 
@@ -147,6 +153,53 @@ def test_it_comes_back_when_claims_end(tmp_path: Path) -> None:
                 assert 130 == worker.wait(SECONDS)
             assert 5 == len(list(session.events("summary_prepared")))
         released.set()
+
+
+class Looks:
+    """The time of a worker in this process: it passes while that waits, which is ended after so many looks at the sessions."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+        self.time, self.left = datetime.now(UTC), number
+        monkeypatch.setattr(memci, "Engine", partial(Engine, clock=lambda: self.time))
+        monkeypatch.setattr("memci.cli.work.datetime", SimpleNamespace(now=lambda _zone: self.time))
+        monkeypatch.setattr("memci.cli.work.time", SimpleNamespace(sleep=self.wait))
+        kept = {"SIGTERM": signal.SIGTERM, "default_int_handler": signal.default_int_handler}
+        monkeypatch.setattr("memci.cli.work.signal", SimpleNamespace(**kept, signal=lambda *_: None))  # those are the tests' own
+
+    def wait(self, seconds: float) -> None:
+        self.time += timedelta(seconds=seconds)
+        self.left -= 1
+        if not self.left:
+            raise KeyboardInterrupt
+
+
+def test_it_looks_again_when_a_claim_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: "Run") -> None:
+    """Pages that others claimed and did not write of are summarised once that time is over, though nobody wrote meanwhile."""
+    store, released = f"file:{tmp_path}/sessions", threading.Event()
+    Looks(monkeypatch, 2)
+    with engine_on(open_store(store, "flush"), Says(lambda _number: released.wait(60))) as other:
+        pool(other).patience_s, pool(other).lease_s = 0.01, 3_600.0
+        with other.session("chat") as session:
+            talk(session, 4, words=20)
+            session.summarize(0.0)
+            done = run("work", "--store", store, "--config", settings(tmp_path), "--every", "7200")
+        released.set()
+    assert 130 == done.code
+    waits, came = done.err.splitlines()
+    assert waits.startswith("session 'chat': 3 pages wait for others that ask of them")
+    assert "session 'chat': 3 summaries" == came
+
+
+def test_it_says_the_same_of_a_session_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: "Run") -> None:
+    """What is wrong with a session is written when it is first seen, and not at every look while it stays so."""
+    store = f"file:{tmp_path}/sessions"
+    with Engine(store, CONFIG) as engine:
+        talk(engine.session("chat"), 2)
+    (tmp_path / "sessions" / "default" / "chat" / "journal.jsonl").write_text("damaged\n" * 3)
+    Looks(monkeypatch, 3)
+    done = run("work", "--store", store, "--config", settings(tmp_path))
+    assert (130, 1) == (done.code, done.err.count("\n"))
+    assert done.err.startswith("session 'chat': ")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

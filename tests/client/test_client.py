@@ -16,6 +16,7 @@ from fastapi.testclient import TestClient
 
 import memci
 from memci.client import AsyncClient, AsyncRemoteSession, Client, RemoteSession
+from memci.client.answer import Written
 from memci.client.requests import ServerRequests, SessionRequests
 from memci.engine.core.monitor import Fold, WindowMade
 from memci.engine.reading.journal import SessionEvent
@@ -120,6 +121,7 @@ def test_it_keeps_the_session_as_a_host_does(served: tuple[Client, Path]) -> Non
     assert remote.report_usage({"prompt_tokens": remote.window().tokens, "prompt_tokens_details": {"cached_tokens": 9}}).accepted
     assert 9 == remote.stats().cached_tokens
     assert {"goal": "dry"} == remote.set_slots({"goal": "dry", "none": None}) == remote.slots()
+    assert {"at": "10"} == remote.set_slots({"goal": None, "at": "10"}) == remote.slots()
     remote.annotate("usr-1/2", {"rating": 5})
     remote.bookmark("usr-1/1", "here")
     assert ("here", {"rating": 5}) == (remote.bookmarks()[0].label, remote.transcript(1)[0].metadata)
@@ -292,6 +294,16 @@ def test_notices_come_as_they_are() -> None:
             next(client.session("none").notices())
         assert isinstance(asyncio.run(listen(url)), memci.ZoneChange | WindowMade)
         assert isinstance(remote.events(limit=1)[0], SessionEvent)
+
+
+def test_notices_of_newer_servers_are_left_out() -> None:
+    """A notice of a kind that this version does not know is none, and those around it come as they are."""
+    data = 'data: {"session": "chat", "tenant": "t", "seq": %d}\n\n'
+    told = "".join(f"event: {name}\n" + data % seq for seq, name in enumerate(("Written", "Unheard", "Written"), start=1))
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, text=told))
+    with httpx2.Client(transport=transport) as http:
+        heard = [*Client(HOST, http=http).session("chat").notices()]
+    assert [Written(session="chat", tenant="t", seq=seq) for seq in (1, 3)] == heard
 
 
 def test_importing_it_loads_no_library() -> None:

@@ -3,10 +3,13 @@
 import json
 from pathlib import Path
 
+import httpx2
 from fastapi.testclient import TestClient
 
 import memci
-from tests.http.serving import CONFIG, assistant, problem, say, serving, user, value
+from memci.http.guard import Rules
+from tests.http.serving import CONFIG, HOST, assistant, made, problem, say, serving, user, value
+from tests.together import in_loop
 
 CHAT = "/v1/sessions/chat"
 
@@ -99,6 +102,18 @@ def test_others_write_to_the_same_store(tmp_path: Path) -> None:
         session.append(assistant("more from there"))
         value(api.post(f"{CHAT}/messages", json={"messages": [user("from here")]}), 201)
         assert 3 == len(value(api.get(f"{CHAT}/transcript")))
+
+
+@in_loop
+async def test_others_write_while_a_session_is_open_here(tmp_path: Path) -> None:
+    """What another process wrote is there at the next request, although this one has the session open."""
+    store = f"file:{tmp_path}"
+    app = made(store, Rules(), CONFIG)
+    transport = httpx2.ASGITransport(app=app)
+    async with app.state.engine as here, here.session("chat"), httpx2.AsyncClient(transport=transport, base_url=HOST) as api:
+        with memci.Engine(store, CONFIG) as engine, engine.session("chat") as session:
+            session.append(user("from elsewhere"))
+        assert ["from elsewhere"] == [each["text"] for each in value(await api.get(f"{CHAT}/transcript"))]
 
 
 def test_a_host_may_own_the_list(api: TestClient) -> None:

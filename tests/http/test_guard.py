@@ -1,7 +1,8 @@
 """Who is let in: tokens and scopes, tenants, the names of the host, pages from elsewhere, and the size and number of requests."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -178,30 +179,42 @@ def test_a_body_may_be_so_large(*, announced: bool) -> None:
         value(api.post(f"{CHAT}/messages", content=body, headers={"Content-Type": "application/json"}), 201)
 
 
+async def answered(app: ASGIApp, pieces: Sequence[bytes], *, ended: bool) -> list[Message]:
+    """Send messages to the session as a body in pieces, of which no more come where it has not *ended*; return what is sent."""
+    came = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
+    came[-1]["more_body"] = not ended
+    sent = list[Message]()
+
+    async def receive() -> Message:
+        if not came:
+            await asyncio.Event().wait()
+        return came.pop(0)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    path = f"{CHAT}/messages"
+    scope = {"type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b"", "scheme": "http"}
+    await app({**scope, "headers": headers, "http_version": "1.1", "root_path": "", "server": ("localhost", 80)}, receive, send)
+    return sent
+
+
+@pytest.mark.parametrize(("most", "status"), [(999, 413), (1_000, 201)])
+def test_pieces_of_a_body_count_together(most: int, status: int) -> None:
+    """A body that comes in many small pieces is refused as soon as all of them are too large, and nothing of it is stored."""
+    body = json.dumps(SAID).encode().ljust(1_000)
+    pieces = [body[start : start + 100] for start in range(0, 1_000, 100)]
+    with serving(body_bytes=most) as api:
+        start, *_ = asyncio.run(answered(api.app, pieces, ended=True))
+        assert status == start["status"]
+        assert (200 if status == 201 else 404) == api.get(CHAT).status_code
+
+
 def test_a_body_may_take_so_long() -> None:
     """One that does not go on is refused when its time is over, and nothing of it is stored."""
-
-    async def asked(app: ASGIApp) -> list[Message]:
-        came, sent = [{"type": "http.request", "body": b'{"mess', "more_body": True}], list[Message]()
-
-        async def receive() -> Message:
-            if not came:
-                await asyncio.Event().wait()  # nothing more comes
-            return came.pop()
-
-        async def send(message: Message) -> None:
-            sent.append(message)
-
-        headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
-        path = f"{CHAT}/messages"
-        scope = {"type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b"", "scheme": "http"}
-        await app(
-            {**scope, "headers": headers, "http_version": "1.1", "root_path": "", "server": ("localhost", 80)}, receive, send
-        )
-        return sent
-
     with serving(body_s=0.05) as api:
-        start, body = asyncio.run(asked(api.app))
+        start, body = asyncio.run(answered(api.app, [b'{"mess'], ended=False))
         assert 408 == start["status"]
         assert (b"connection", b"close") in start["headers"]
         assert b"did not arrive within 0.05 seconds" in body["body"]

@@ -15,7 +15,9 @@ import uvicorn
 
 import memci
 from memci.archive.stores.names import SessionKey
+from memci.client.answer import Written
 from memci.engine.core.monitor import Appended
+from memci.errors import UnavailableError
 from memci.http.guard import Rules
 from memci.http.notices import Notices
 from memci.http.tokens import Scope, Tokens, new_token
@@ -126,6 +128,24 @@ def test_a_server_that_ends_lets_listeners_go() -> None:
             assert [] == heard(answer.iter_lines(), 1)
         post(url, "chat/messages", {"messages": [user("two")]})
         assert {} == app.state.notices._listeners
+
+
+def test_new_events_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often nothing new is found, or the store cannot be asked, what is new is told once, until the session is gone."""
+    monkeypatch.setattr("memci.http.notices._LOOK_S", 0)
+    found: Iterator[int | UnavailableError] = iter([3, 3, 4, 4, UnavailableError("not now"), 4, 6, 6])
+
+    async def head() -> int:
+        told = next(found, 0)
+        if isinstance(told, UnavailableError):
+            raise told
+        return told
+
+    async def listen() -> list[object]:
+        with Notices().listening(SessionKey("t", "chat"), 3, head) as heard:
+            return [notice async for notice in heard]
+
+    assert [Written(session="chat", tenant="t", seq=seq) for seq in (4, 6)] == asyncio.run(listen())
 
 
 def test_whoever_is_too_slow_is_sent_away() -> None:

@@ -10,8 +10,10 @@ from fastapi.testclient import TestClient
 
 import memci
 from memci.archive.stores.memory import MemoryStore
+from memci.archive.stores.names import SessionKey
 from memci.http.guard import Rules
 from memci.http.tokens import Scope, Tokens, new_token
+from memci.http.viewing import Viewer
 from memci.page.live import POLICY
 from tests.engine.counting_store import CountingStore
 from tests.http.serving import CONFIG, assistant, problem, say, serving, user, value
@@ -50,6 +52,17 @@ def test_views_of_a_session_are_resources(api: TestClient) -> None:
     problem(api.get(preview), 422)
     assert seen["seq"] + 2 == value(api.get("/v1/sessions/chat"))["seq"]
     assert "none" not in api.get("/v1/sessions").text
+
+
+def test_a_view_shows_what_others_wrote(tmp_path: Path) -> None:
+    """What another process wrote is in the next view, although the session is open for another one."""
+    store, chat = f"file:{tmp_path}", SessionKey("default", "chat")
+    other, reader = memci.Engine(store, CONFIG), memci.Engine(store, CONFIG, read_only=True)
+    with other, reader, other.session("chat") as elsewhere:
+        elsewhere.append(user("harbours"))
+        kept = reader.session("chat")
+        elsewhere.append(assistant("They are deep."))
+        assert kept.seq < elsewhere.seq == Viewer(reader).answer(chat, "overview", {})["seq"]
 
 
 def test_sessions_have_figures(api: TestClient) -> None:

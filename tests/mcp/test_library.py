@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import mcp_types as types
@@ -9,6 +10,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 import memci
+from memci.mcp.library import Library
 from tests.cli.processes import ran
 from tests.engine.sessions import talk
 from tests.engine.wire import user
@@ -118,6 +120,20 @@ def test_one_that_only_reads(store: str) -> None:
         tools = [tool.name for tool in server.portal.call(server.client.list_tools).tools]
         assert ["list_sessions", "search_sessions", "list_pages", "read_page"] == tools
         assert server.value("search_sessions", query="ask12x1")["result"]
+
+
+def test_what_others_wrote_is_seen(store: str) -> None:
+    """Each call sees what another process wrote before it, also while the engine has the session open for itself."""
+    with (
+        closing(Library(store, "default", memci.Config())) as library,
+        library._engine.session("chat-1"),  # as one of the engine's threads may have it
+        memci.Engine(store) as other,
+        other.session("chat-1") as session,
+    ):
+        session.append(user("Where is the harbour?"))
+        text, failed = library.answer("list_pages", {"session": "chat-1", "limit": 50})
+    assert not failed
+    assert 7 == json.loads(text)["total"]
 
 
 @pytest.mark.parametrize("options", [("--read-only",), ("--all", "--session", "chat-1")])

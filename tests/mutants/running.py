@@ -35,7 +35,8 @@ class Outcome:
 def environment(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a process that loads modules with the hook, as do the processes that it starts."""
     paths = [str(HOOK), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **variables}
+    # pytest would load plugins, such as memci's report of conformance, in a way of its own for its assertions.
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTEST_ADDOPTS": "--assert=plain", **variables}
 
 
 def mutated(mutation: Mutation) -> dict[str, str]:

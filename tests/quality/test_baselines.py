@@ -145,6 +145,17 @@ def test_any_word_of_a_query_finds_a_page() -> None:
     assert '{"index":"b","snippet":"A dog and a cat play."}' == found[0].text
 
 
+@pytest.mark.parametrize("make", LEADS)
+def test_a_search_finds_what_came_since_the_last_one(make: Make) -> None:
+    """A turn is found as soon as it was said, whatever was searched before."""
+    engine = filled(make, 1_000)
+    assert [] == engine.search("umbrella", 5)
+    engine.add(user("Where is my umbrella?"))
+    assert ["turn-4"] == [hit.page for hit in engine.search("umbrella", 5) or ()]
+    engine.add(assistant("In the hallway."))
+    assert ["turn-4"] == [hit.page for hit in engine.search("hallway", 5) or ()]
+
+
 def test_chinese_is_found() -> None:
     """Words without spaces between them are found by their pairs of characters."""
     found = FullTextSearch([("a", "附近有地铁站。"), ("b", "今天下雨。")]).search("地铁在哪里？", 5)

@@ -65,7 +65,7 @@ class TestEncoding(CounterSuite):
 
 
 def test_the_suites_fail_on_what_is_wrong() -> None:
-    """One that lies, one that remembers and one that counts less each time are found out."""
+    """One that lies, one that remembers, one that changes the state and one that counts more each time are found out."""
 
     class Lies:
         def summarize(self, _messages: Sequence[Message], *, max_tokens: int) -> str:
@@ -84,6 +84,11 @@ def test_the_suites_fail_on_what_is_wrong() -> None:
             first = next((page.index for page in state.active.pages() if page is not state.active.open_page), None)
             return FoldPlan(pages=(first,) if first and self.asked % 2 else (), reason="marks")
 
+    class Changes:
+        def plan(self, state: State, _config: Config) -> FoldPlan:
+            state.touch([page.index for page in state.active.pages()], state.turn)
+            return FoldPlan(pages=(), reason="marks")
+
     class Forgets:
         name, exact, margin = "forgets", True, 1.0
         asked = 0
@@ -98,6 +103,8 @@ def test_the_suites_fail_on_what_is_wrong() -> None:
         SummarizerSuite().test_what_it_writes_is_believed(Null(), "English")
     with pytest.raises(AssertionError):
         PlannerSuite().test_it_is_pure(Remembers())
+    with pytest.raises(AssertionError):
+        PlannerSuite().test_it_is_pure(Changes())
     with pytest.raises(AssertionError):
         CounterSuite().test_it_counts_any_text(Forgets(), "text")
     assert summarize(FirstWords(), PAGES["English"], 60, 60).title

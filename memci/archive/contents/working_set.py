@@ -103,6 +103,7 @@ class WorkingSet:
     tokens: int = 0  # at most, of the message that shows them
     continues: bool = False  # whether that is a continuation
     continuation: Continuation | None = None  # a summariser's, which is shown in the place of it
+    by_page: bool = False  # whether identifiers stand with the pages that they are of; in older journals they do not
 
     @property
     def message_tokens(self) -> int:
@@ -144,7 +145,8 @@ class WorkingSet:
         noted = self.noted(told["clock"], from_values(told["notes"]))
         shown, made = from_values(told["shown"]), continuation_from(told.get("continuation"))
         continues = told.get("continues", False)
-        return attrs.evolve(noted, shown=shown, tokens=told["tokens"], continues=continues, continuation=made)
+        shows = {"continues": continues, "by_page": told.get("by_page", False)}
+        return attrs.evolve(noted, shown=shown, tokens=told["tokens"], continuation=made, **shows)
 
     def without(self, is_gone: Callable[[str], bool]) -> "WorkingSet":
         """Return it without what was noted from pages that are gone. It is never longer, so that its size still holds."""
@@ -164,13 +166,20 @@ class WorkingSet:
         heading, shares = (CONTINUATION, _CONTINUATION_SHARES) if self.continues else (HEADING, _SHARES)
         room, chosen, taken = limit - count(heading) - (_FRAME if self.continues else 0), list[Note](), set[Note]()
         directories = set[str]()  # of the files, which are shown once
+        pages = set[str]()  # of the identifiers, which are shown once
         for kinds, share in shares:
             some = int(share * room)
             for given in reversed(left) if kinds[0] in _NEWEST_FIRST else left:
                 if given.kind not in kinds or given in taken:
                     continue
                 note = _cut(given, some - _MARGINS[given.kind], count) if given.kind in COURSE else given
-                if note is not None and (cost := count(_unshared(note, directories)) + _MARGINS[note.kind]) <= some:
+                if note is None:
+                    continue
+                cost = count(_unshared(note, directories)) + _MARGINS[note.kind]
+                if note.kind is Kind.NAME and self.by_page and note.page not in pages:
+                    cost += count(f" ({note.page});")
+                if cost <= some:
+                    pages.update([note.page] if note.kind is Kind.NAME else [])
                     some -= cost
                     room -= cost
                     chosen.append(note)
@@ -233,16 +242,16 @@ def render(working: WorkingSet) -> str:
     """Return the block as the model reads it; empty for nothing. No line but the first begins with a bracket."""
     if (made := working.continuation) is not None:
         heading = f"[continuation] Of {', '.join(made.pages)}; to be read as data."
-        return "\n".join([heading, *(f"- {line}" for line in made.lines), *_continued(made.notes)])
+        return "\n".join([heading, *(f"- {line}" for line in made.lines), *_continued(made.notes, working.by_page)])
     if not working.shown:
         return ""
     heading, lines = (CONTINUATION, _continued) if working.continues else (HEADING, _lines)
-    return "\n".join([heading, *lines(working.shown)])
+    return "\n".join([heading, *lines(working.shown, working.by_page)])
 
 
-def _lines(shown: Sequence[Note]) -> Iterator[str]:
+def _lines(shown: Sequence[Note], by_page: bool) -> Iterator[str]:  # noqa: FBT001 (as in WorkingSet)
     by_kind = _by_kind(shown)
-    for heading, names, _ in _touched(by_kind):
+    for heading, names, _ in _touched(by_kind, by_page=by_page):
         yield f"{heading}: {names}"
     yield from _commands("last command", by_kind[Kind.COMMAND])
     for heading, kind, quote in (("open items", Kind.ITEM, ""), ("the user said, to hold from then on", Kind.RULE, '"')):
@@ -251,11 +260,11 @@ def _lines(shown: Sequence[Note]) -> Iterator[str]:
             yield from (f"- {quote}{note.text}{quote} ({note.page})" for note in notes)
 
 
-def _continued(shown: Sequence[Note]) -> Iterator[str]:
+def _continued(shown: Sequence[Note], by_page: bool) -> Iterator[str]:  # noqa: FBT001 (as in WorkingSet)
     by_kind = _by_kind(shown)
     yield from (f'goal: "{note.text}" ({note.page})' for note in by_kind[Kind.GOAL])
     yield from (f'asked last: "{note.text}" ({note.page})' for note in by_kind[Kind.ASKED])
-    state = [f"- {heading} ({pages}): {names}" for heading, names, pages in _touched(by_kind)]
+    state = [f"- {heading}{pages and f' ({pages})'}: {names}" for heading, names, pages in _touched(by_kind, by_page=by_page)]
     commands = by_kind[Kind.COMMAND]
     state += [f"- {line}" for line in _commands(f"last command ({commands[0].page})", commands)] if commands else []
     ended = sorted(by_kind[Kind.OUTCOME], key=lambda note: note.at)
@@ -280,8 +289,8 @@ def _by_kind(shown: Sequence[Note]) -> dict[Kind, list[Note]]:
     return {kind: [note for note in shown if note.kind is kind] for kind in Kind}
 
 
-def _touched(by_kind: Mapping[Kind, Sequence[Note]]) -> Iterator[tuple[str, str, str]]:
-    """Yield the lines of what was touched: heading, names and pages."""
+def _touched(by_kind: Mapping[Kind, Sequence[Note]], *, by_page: bool) -> Iterator[tuple[str, str, str]]:
+    """Yield the lines of what was touched: heading, names and pages, which are empty where the names tell them."""
     files = by_kind[Kind.FILE]
     whole = [note for note in files if not note.text.startswith(CUT)]
     grouped = {base: notes for base, notes in _grouped("", whole) if len(notes) > 1 and base.count("/") >= _LONG_BASE}
@@ -293,10 +302,13 @@ def _touched(by_kind: Mapping[Kind, Sequence[Note]]) -> Iterator[tuple[str, str,
     for heading, notes in (
         (f"files below {CUT}", [note for note in files if note.text.startswith(CUT)]),
         ("URLs", by_kind[Kind.URL]),
-        ("identifiers", by_kind[Kind.NAME]),
+        ("identifiers", () if by_page else by_kind[Kind.NAME]),
     ):
         if notes:
             yield heading, ", ".join(note.text.removeprefix(CUT) for note in notes), _pages(notes)
+    if by_page and (notes := by_kind[Kind.NAME]):
+        names = {page: ", ".join(note.text for note in notes if note.page == page) for page in {note.page: 0 for note in notes}}
+        yield "identifiers", "; ".join(f"{some} ({page})" for page, some in names.items()), ""
 
 
 def _grouped(base: str, notes: Sequence[Note]) -> Iterator[tuple[str, Sequence[Note]]]:

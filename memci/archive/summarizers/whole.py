@@ -31,7 +31,7 @@ _MOST_NAMES = 5  # words of a name; a longer run is a heading
 
 _SPACE = "[ \u00a0\u2009\u202f]"
 _DIGITS = "[0-9]++(?:[.,'’:/–-][0-9]++)*+(?:[a-z]{1,3}(?= [0-9]))?"  # such as the 4m of 4m 13s
-_TO = "(?:to|bis|hasta|до) "
+_TO = "(?:to|bis|hasta|до|(?:out )?of(?: the| our| all)?) "
 _COUNTED = f"{_SPACE}?(?:(?![{CJK}])[^\\W\\d_])++|[{CJK}]"
 _NUMBER = re.compile(
     f"(?<![\\w.])[+−±-]?\\.?(?:\\([0-9]{{1,5}}\\){_SPACE}?)?{_DIGITS}(?:{_SPACE}(?:{_TO})?{_DIGITS})*+(?:({_COUNTED})|{_SPACE}?[%‰°€£$¥])?"
@@ -44,7 +44,7 @@ après, au moins, au plus, avant, dès, environ, moins de, plus de, jusqu'à
 antes de, al menos, desde, después de, hasta, más de, menos de
 до, от, после, более, менее, около, свыше, не более, не менее
 """
-_PHRASES = "|".join(sorted(_BOUND_PHRASES.replace("\n", ", ").strip(", ").split(", "), key=len, reverse=True))
+_PHRASES = "|".join(sorted(filter(None, map(str.strip, re.split("[,\n]", _BOUND_PHRASES))), key=len, reverse=True))
 _BOUND = re.compile(  # before a number: without it another number is meant
     f"(?<!\\w)(?:{_PHRASES}) (?:the |a )?[$€£¥]?$|(?:至少|最多|最少|超过|不到|大约|大概|低于|高于|少于|多于)$",
     re.IGNORECASE,
@@ -103,7 +103,8 @@ _DENIAL = (
     "|无法|無|禁止|只|仅|除非|除了|除外|ない|なかった|ません|ず(?=に)|だけ|しか|以外"
     "|(?<![가-힣])(?:안|못)(?= )|않|없|말(?=[아고라])|지 마|금지|만(?= )|제외|ไม่|ห้าม|อย่า|เท่านั้น|ยกเว้น"
 )
-_LIMIT = f"{_DENIAL}|(?<!\\w)(?:{_any_of(_QUALIFYING)})(?!\\w)|必须|如果|要是|もし|なら|ถ้า"
+_DEGREE = "(?<!\\w)(?:(?:too|trop|demasiado|troppo|слишком) (?=\\w)|(?:rather than|contrary to|as opposed to)(?!\\w))"
+_LIMIT = f"{_DENIAL}|(?<!\\w)(?:{_any_of(_QUALIFYING)})(?!\\w)|必须|如果|要是|もし|なら|ถ้า|{_DEGREE}"
 # Those of them that say when what follows the comma holds.
 _CONDITION = (
     "(?<!\\w)(?:if|unless|until|till|whether|except|instead|falls|bis|si|sauf|jusqu|hasta|salvo|até|finché|tenzij|tot|chyba|eğer"

@@ -33,7 +33,7 @@ from memci.errors import ConfigError, ConflictError, MemciError
 from memci.messages.tokens.message_tokens import PLAIN_TOKENS
 
 LIGHTER = {"light": 0.2, "medium": 0.4, "heavy": 0.6}  # by which share a fold makes a window smaller
-WORKING_SHARE, MOST_WORKING_TOKENS = 0.3, 300  # what the working set may take of the contents page's room, and at most
+WORKING_SHARE, MOST_WORKING_TOKENS = 0.33, 320  # what the working set may take of the contents page's room, and at most
 
 
 def fold_at_marks(core: Core, opened: int) -> None:
@@ -487,11 +487,11 @@ def _working(core: Core, folded: Sequence[PreparedPage], limit: int) -> dict[str
     most = min(MOST_WORKING_TOKENS, int(WORKING_SHARE * limit))
     if continues:
         most = continuing.most_tokens(core.config)
-    noted = attrs.evolve(state.working.noted(clock, made.notes), continues=continues, continuation=None)
+    noted = attrs.evolve(state.working.noted(clock, made.notes), continues=continues, continuation=None, by_page=True)
     noted = attrs.evolve(noted, shown=noted.chosen(most, core.counter.count, newer))
     while (tokens := core.count(state.wire.block(render(noted))) if noted.shown else 0) > most:
         noted = attrs.evolve(noted, shown=noted.shown[:-1])
-    told = {"clock": clock, "notes": as_values(made.notes), "shown": as_values(noted.shown), "tokens": tokens}
+    told = {"clock": clock, "notes": as_values(made.notes), "shown": as_values(noted.shown), "tokens": tokens, "by_page": True}
     if not continues:
         return told
     written = continuing.shown(core, noted, newer)

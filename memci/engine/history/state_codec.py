@@ -231,7 +231,7 @@ def _summaries(value: Mapping[str, Any]) -> dict[str, SummaryPrepared]:
 def _working_value(working: WorkingSet) -> dict[str, Any]:
     notes, shown = as_values(working.notes), as_values(working.shown)
     value = {"clock": working.clock, "notes": notes, "shown": shown, "tokens": working.tokens, "continues": working.continues}
-    return value | {"continuation": continuation_value(working.continuation)}
+    return value | {"continuation": continuation_value(working.continuation), "by_page": working.by_page}
 
 
 def _working_set(value: Mapping[str, Any] | None) -> WorkingSet:
@@ -240,7 +240,9 @@ def _working_set(value: Mapping[str, Any] | None) -> WorkingSet:
         return WorkingSet()
     notes, shown = from_values(value["notes"]), from_values(value["shown"])
     made = continuation_from(value.get("continuation"))
-    return WorkingSet(value["clock"], notes, shown, value["tokens"], value.get("continues", False), made)
+    return WorkingSet(
+        value["clock"], notes, shown, value["tokens"], value.get("continues", False), made, value.get("by_page", False)
+    )
 
 
 def _item(value: Mapping[str, Any]) -> Item:

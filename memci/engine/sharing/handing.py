@@ -162,7 +162,7 @@ def _size(lines: Iterable[str], count: Callable[[str], int]) -> int:
 def _noted(core: Core, kinds: Collection[Kind], space: int, count: Callable[[str], int]) -> Iterator[Line]:
     taken = [preparing.take(core, page, 0) for page in core.state.active.pages() if page.head is not None]
     found, clock = preparing.notes(core, taken, continues=True)
-    known = attrs.evolve(core.state.working.noted(clock, found), continues=True, continuation=None)
+    known = attrs.evolve(core.state.working.noted(clock, found), continues=True, continuation=None, by_page=True)
     working = attrs.evolve(known, notes=tuple(each for each in known.notes if each.kind in kinds))
     shown = working.chosen(space, count)
     of_pages = tuple(dict.fromkeys(each.page for each in shown))

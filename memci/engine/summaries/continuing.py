@@ -184,7 +184,7 @@ def shown(core: Core, working: WorkingSet, newer: Container[Kind]) -> Continuati
         return None
 
     def sized(made: Continuation) -> Continuation:
-        return attrs.evolve(made, tokens=core.count(state.wire.block(render(WorkingSet(continuation=made)))))
+        return attrs.evolve(made, tokens=core.count(state.wire.block(render(WorkingSet(continuation=made, by_page=True)))))
 
     made = sized(attrs.evolve(made, notes=()))
     text = "\n".join(made.lines)

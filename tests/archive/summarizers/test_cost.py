@@ -54,7 +54,7 @@ def test_cutting_costs_no_call_a_word() -> None:
 def test_values_that_were_met_before_are_not_weighed_again() -> None:
     """Paths, identifiers and numbers, which a session says again and again, are looked at once, however they stand in a text."""
     Atoms().add("run 4711 of HAT-136 (src/app_one.py): run")
-    calls = python_calls(lambda: Atoms().add("HAT-136 of 4711 (src/app_one.py): run " * 20))
+    calls = python_calls(lambda: Atoms().add("HAT-136 in 4711 (src/app_one.py): run " * 20))
     assert 0 == calls[estimate.__code__] == calls[literal_module._kind.__code__]
 
 

@@ -233,6 +233,23 @@ async def test_sessions_that_hang_stop_no_other(tmp_path: Path) -> None:
 
 
 @in_loop
+async def test_sessions_may_hang_again_and_again() -> None:
+    """Each time that a call hangs, others go on, although there is one thread for all of them."""
+    store = CountingStore(MemoryStore())
+    async with engine_on(store, threads=1) as engine, engine.session("hung") as hung, engine.session("quick") as quick:
+        for text in ("first", "second"):
+            hold = store.hold("append")
+            waiting = asyncio.create_task(hung.append(user(text)))
+            await reached(hold.reached)
+            try:
+                await asyncio.wait_for(quick.append(user(text)), 20)
+            finally:
+                hold.released.set()
+            await waiting
+        assert await said(hung) == await said(quick)
+
+
+@in_loop
 async def test_the_history_comes_in_batches() -> None:
     """A long history is iterated whole and in order, while others append, and can be left early."""
     async with opened() as session:

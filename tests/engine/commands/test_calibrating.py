@@ -102,6 +102,16 @@ def test_cached_tokens_of_anthropic_are_part_of_the_prompt() -> None:
         known = real
 
 
+def test_a_cache_has_no_more_than_the_prompt() -> None:
+    """Where a usage tells of more cached tokens than the prompt had, those of the prompt count as cached, and cost as much."""
+    session, counted = asked(prices={"read": 0.1, "write": 1.25})
+    usage = {"prompt_tokens": counted, "prompt_tokens_details": {"cached_tokens": 3 * counted}}
+    assert session.report_usage(usage).accepted
+    stats = session.stats()
+    assert (counted, counted) == (stats.reported_tokens, stats.cached_tokens)
+    assert round(0.1 * counted) == stats.cost
+
+
 def test_the_rest_beside_a_cache_is_no_report_of_a_window() -> None:
     """Anthropic's ``input_tokens`` alone, given as the prompt, enlarge no window."""
     session, counted = asked(counter="approximate")

@@ -158,6 +158,21 @@ def test_what_a_rewind_took_comes_back() -> None:
     assert [] == notices
 
 
+def test_a_page_that_was_erased_meanwhile_has_its_file() -> None:
+    """A page that was archived at the checkpoint, came back and was erased is archived again, complete without its words."""
+    session = open_session(active={"min_pages": 1})
+    talk(session, 3)
+    session.fold([1, 2])
+    checkpoint = session.checkpoint("here")
+    session.undo_fold()
+    session.erase("usr-2")
+    notices = heard(session)
+    session.restore_checkpoint(checkpoint.id)
+    assert () == session.verify().problems
+    assert "say2x1" not in str(session.page(2).messages)
+    assert [] == notices
+
+
 def test_a_call_that_was_answered_after_the_checkpoint_waits_again() -> None:
     """Calls are as open as they were: the result is taken in once more."""
     session = open_session()

@@ -170,7 +170,7 @@ def test_without_it_nothing_is_noted_of_it() -> None:
     session = at_work(summary={})
     session.fold("all")
     (folded,) = [codec.decode(record.body) for record in session._core.store.journal.read() if record.kind == "folded"]
-    assert {"clock", "notes", "shown", "tokens"} == folded["working"].keys()
+    assert {"clock", "notes", "shown", "tokens", "by_page"} == folded["working"].keys()
     assert not {"goal", "asked", "outcome"} & {note[0] for note in folded["working"]["notes"]}
     assert "summary" not in session._core.policy
 

@@ -386,6 +386,33 @@ def test_what_was_asked_before_an_erasing_is_not_noted(tmp_path: Path) -> None:
         assert not any(b"question2 " in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
+def test_what_was_asked_of_an_entry_before_an_erasing_is_not_noted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nor is what it writes of an erased page of which it was given no more than a line of the contents page."""
+    monkeypatch.setattr("memci.engine.summaries.continuing.MOST_GIVEN_TOKENS", 500)
+    reached, released = threading.Event(), threading.Event()
+
+    def answer(pages: Sequence[GivenPage]) -> str:
+        if "question2 " in pages[0].entry:
+            reached.set()
+            released.wait(60)
+            return "Goal: question2"
+        return "Goal: question1"
+
+    with (
+        engine_on(FileStore(tmp_path, "flush"), Writes(answer), summary={**SUMMARY, "rebuild_every": 1}) as engine,
+        engine.session("chat") as session,
+    ):
+        talked(engine, session, 11)
+        talk(session, 1, first=12, words=WORDS)
+        prepare(session)
+        assert reached.wait(60)
+        session.erase("usr-2")
+        released.set()
+        assert pool(engine).finish(60)
+        summarised(engine, session)
+        assert not any(b"question2" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
 def test_another_counter_counts_it_again() -> None:
     """Under another counter it and what would stand in its place have their sizes by that one."""
     store = MemoryStore()

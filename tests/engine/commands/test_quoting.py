@@ -316,6 +316,16 @@ def test_what_had_to_leave_is_not_quoted_again() -> None:
         assert seq == session.seq
 
 
+def test_what_had_to_leave_a_result_is_not_quoted_again() -> None:
+    """Passages beside a tool's result that a window had no room for stay away from the windows after it too."""
+    session = called('{"file": "src/billing/invoice_totals.py"}')
+    sizes = session.window().breakdown
+    assert 0 < sizes["recalled"]
+    small = session.window(sizes["recalled"] + sizes["open"])
+    for budget in (small.budget, None):
+        assert 0 == session.window(budget).breakdown["recalled"]
+
+
 def test_journals_with_prefetched_pages_load() -> None:
     """A page that an older memci attached unasked stands in the window, is no recall, and goes with the message it came for."""
     session = asked("hello", passages_tokens=0)

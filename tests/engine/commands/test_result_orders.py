@@ -81,7 +81,7 @@ def test_results_in_one_command_are_those_one_by_one(wire: Wire) -> None:
 
 def test_results_that_come_in_one_message_take_the_place_of_several() -> None:
     """Where a window stood in for each of two results, the next one has the message that holds both, and nothing else."""
-    calls = [{"type": "tool_use", "id": each, "name": "look", "input": {}} for each in ("a", "b")]
+    calls: list[Value] = [{"type": "tool_use", "id": each, "name": "look", "input": {}} for each in ("a", "b")]
     results = [{"type": "tool_result", "tool_use_id": each, "content": f"found {each}"} for each in ("a", "b")]
     session = open_session(format="anthropic")
     session.extend([ANTHROPIC.user("look"), {"role": "assistant", "content": calls}])

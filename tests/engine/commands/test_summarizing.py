@@ -25,7 +25,7 @@ from memci.engine.reading.journal import SessionEvent
 from memci.engine.session import Session
 from memci.engine.summaries.continuing import content_sha256
 from memci.engine.summaries.summarizing import checked
-from memci.errors import ArgumentError, ConflictError
+from memci.errors import ArgumentError, ConflictError, ModelError
 from memci.messages.message import Message
 from tests.engine.sessions import config_of, heard, prepare, talk
 from tests.engine.whole_state import told
@@ -202,6 +202,20 @@ def test_an_outage_costs_no_page_its_summary(error: BaseException, store: Store)
         assert () == session.verify().problems
 
 
+def test_a_server_that_wants_a_pause_gets_it() -> None:
+    """Pages are asked for again once the time is over that the summariser's error names, where that is the longer one."""
+    now, summarizer = datetime.now(UTC), Says(lambda _number: ModelError("busy", status=429, retry_after_s=3600.0))
+    with engine_on(MemoryStore(), summarizer) as engine, engine.session("chat") as session:
+        engine._clock = session._core.clock = lambda: now
+        talk(session, 4, words=20)
+        assert 0 == session.summarize(60)
+        summarizer.answer = lambda number: f"question{number} was asked"
+        for wait_s, noted in ((3599.0, 0), (2.0, 3)):
+            now += timedelta(seconds=wait_s)
+            assert noted == session.summarize(60)
+        assert 6 == len(summarizer.calls)
+
+
 def test_a_call_that_fails_is_repeated() -> None:
     """Of two failures and an answer it is the answer that counts."""
     answers = iter([ValueError("busy"), TimeoutError(), "question1 was asked"])
@@ -332,6 +346,22 @@ def test_going_back_to_a_checkpoint_keeps_them(folds: bool) -> None:  # noqa: FB
         session.fold("all")
         assert {"says"} == {entry.by for entry in entries(session).values()}
         assert () == session.verify().problems
+
+
+def test_going_back_in_another_engine_keeps_them(store: Store) -> None:
+    """What an earlier engine had written since the checkpoint is not paid for again by the one that goes back."""
+    with engine_on(store, Says()) as engine, engine.session("chat") as session:
+        talk(session, 5, words=20)
+        made = session.checkpoint("here")
+        summarised(engine, session)
+        written = len(events(session))
+    summarizer = Says()
+    with engine_on(store, summarizer, contents={"max_tokens": 4_000}) as engine, engine.session("chat") as session:
+        session.restore_checkpoint(made.id)
+        summarised(engine, session)
+        assert ([], 4, 4) == (summarizer.calls, written, len(events(session)))
+        session.fold("all")
+        assert {"says"} == {entry.by for entry in entries(session).values()}
 
 
 def test_a_row_of_a_directory_says_whose_it_is() -> None:

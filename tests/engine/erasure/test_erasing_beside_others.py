@@ -13,8 +13,10 @@ from memci.engine.core.core import MOST_ATTEMPTS, Core
 from memci.engine.engine import Engine
 from memci.engine.history.events import Event, PageErased
 from memci.engine.session import Session
-from memci.errors import UnavailableError
+from memci.errors import ConflictError, UnavailableError
+from tests.engine.commands.test_blobs import holding
 from tests.engine.erasure.test_erasing import WORD, left_in
+from tests.engine.pictures import picture, png, shown
 from tests.engine.sessions import config_of, talk
 from tests.engine.wire import assistant, user
 
@@ -35,9 +37,9 @@ class Interrupted(FileIo):
         super().lock(fd, operation)
 
 
-def beside(root: Path, io: FileIo) -> Session:
+def beside(root: Path, io: FileIo, **sections: object) -> Session:
     """Open the session as another process does."""
-    settings = {"active": {"min_pages": 2, "max_pages": 50}, "contents": {"max_tokens": 300}}
+    settings = {"active": {"min_pages": 2, "max_pages": 50}, "contents": {"max_tokens": 300}, **sections}
     return Engine(FileStore(root, "flush", io=io), config_of(**settings)).session("chat")
 
 
@@ -148,6 +150,47 @@ def test_whoever_loads_the_session_while_it_is_erased_gets_no_word(tmp_path: Pat
     assert WORD not in other.window().to_json().decode()
     other.close()
     assert [] == left_in(tmp_path)
+
+
+def test_a_state_that_is_kept_while_a_page_is_erased_goes(tmp_path: Path) -> None:
+    """Where another process keeps a state with the words between two steps of the erasing, it is gone when that is done."""
+    io = Interrupted()
+    session, other = beside(tmp_path, io), beside(tmp_path, FileIo(), snapshot_every=1)
+    index = told(session)
+    snapshots, kept = tmp_path / "default" / "chat" / "snapshots", list[str]()
+
+    def write() -> None:
+        if not left_in(snapshots):
+            io.before = None
+            other.append(user("in between"), on_conflict="retry")
+            kept.extend(left_in(snapshots))
+
+    other.append(user("before"), on_conflict="retry")
+    assert left_in(snapshots)
+    session.refresh()
+    io.before = write
+    session.erase(index)
+    assert kept
+    assert [] == left_in(tmp_path)
+    other.refresh()
+    assert () == other.verify().problems
+
+
+def test_a_picture_that_was_stored_again_goes(tmp_path: Path) -> None:
+    """Who folds a page without knowing that it was erased stores its picture again, and removes it on hearing of that."""
+    data = png()
+    session, other = beside(tmp_path, FileIo()), beside(tmp_path, FileIo())
+    session.extend([shown("openai", "look", picture("openai", data)), assistant("seen")])
+    talk(session, 3, first=2)
+    other.refresh()
+    other.erase("usr-1")
+    assert [] == holding(tmp_path, data)
+    with pytest.raises(ConflictError):
+        session.fold("all")
+    assert ["blobs"] == holding(tmp_path, data)
+    session.refresh()
+    assert [] == holding(tmp_path, data)
+    assert () == session.verify().problems
 
 
 @pytest.mark.slow

@@ -103,7 +103,7 @@ def directory(first: int, last: int) -> Directory:
 def working(clock: int) -> WorkingSet:
     notes = (Note(Kind.NAME, "read_it", "usr-3", 4, 1.5), Note(Kind.RULE, "always", "usr-2", clock, 2.0))
     made = Continuation(lines=("Goal: it",), by="a model", pages=("usr-1..3",), made=2, notes=notes[1:], tokens=40)
-    return WorkingSet(clock, notes, notes[:1], 30, continues=True, continuation=made)
+    return WorkingSet(clock, notes, notes[:1], 30, continues=True, continuation=made, by_page=True)
 
 
 def summary(index: str) -> SummaryPrepared:

@@ -166,6 +166,21 @@ def test_what_others_need_is_not_pruned(engine: Engine, clock: Clock) -> None:
     assert ["base"] == [each.id for each in engine.prune()]
 
 
+def test_what_a_mounted_session_mounts_is_not_pruned(engine: Engine, clock: Clock) -> None:
+    """However long ago it was mounted: a session in use keeps it through one that nobody used since."""
+    with engine.session("base") as base, engine.session("project") as project, engine.session("chat") as chat:
+        for session in (base, project, chat):
+            session.append(user("what all of them read"))
+        project.mount(base)
+        chat.mount(project)
+    clock.now += timedelta(days=300)
+    with engine.session("chat") as chat:
+        chat.append(user("I am back."))
+    pruned = [each.id for each in engine.prune(timedelta(days=100), dry_run=False)]
+    assert [f"chat {number}" for number in range(10)] == sorted(pruned)
+    assert {"base", "project", "chat"} == set(engine.sessions())
+
+
 def test_whoever_comes_back_keeps_the_session(engine: Engine, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """A session that is used while others are pruned stays, with all that was said."""
     delete = engine.delete

@@ -71,6 +71,17 @@ def test_tools_are_told() -> None:
     assert ("tools", 0, True) == (report.changes[0].kind, report.shared_tokens, report.missed)
 
 
+@pytest.mark.parametrize("wire_format", ["openai", "responses", "anthropic"])
+def test_another_system_prompt_begins_another_prompt(wire_format: str) -> None:
+    """Nothing is shared with the prompt before, whether the system prompt is its first message or a parameter of its own."""
+    session = long_session(format=wire_format)
+    session.set_system([{"role": "system", "content": "Be long."}])
+    report = called(session, 0)
+    assert report is not None
+    assert 0 == report.shared_tokens < report.expected_tokens
+    assert "system_set" in kinds(report)
+
+
 @pytest.mark.parametrize("change", ["system_set", "recalled", "rewound", "slots_set", "end"])
 def test_other_changes_are_told(change: str) -> None:
     """A new system part, a recall, a rewind, slots and extra texts have names."""

@@ -103,6 +103,29 @@ def test_a_key_that_is_none(key: object) -> None:
         assert ["project"] == list(engine.sessions())
 
 
+def test_a_key_is_of_its_sender(tmp_path: Path) -> None:
+    """Two sessions that hand over to the same one with the same key write a note each, and each finds its own again."""
+    with (
+        opened(tmp_path) as engine,
+        spoken(engine) as first,
+        engine.session("plan") as second,
+        engine.session("worker") as worker,
+    ):
+        second.append(user("count the finches"))
+        for _ in range(2):
+            assert ["note-1", "note-2"] == [sender.handoff(worker, key="task 7") for sender in (first, second)]
+        assert "count the finches" in str(worker.page("note-2").messages)
+
+
+def test_a_key_of_a_note_that_was_erased(tmp_path: Path) -> None:
+    """Where the receiver erased the note, handing over again with its key writes another one, with what it says."""
+    with opened(tmp_path) as engine, spoken(engine) as sender, engine.session("worker") as worker:
+        worker.erase(sender.handoff(worker, key="task 7"))
+        assert "note-2" == sender.handoff(worker, key="task 7")
+        assert WORD in worker.window().to_json().decode()
+        assert () == worker.verify().problems
+
+
 def test_a_handoff_that_another_worker_makes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two workers that hand over with the same key at the same time write one note."""
     with opened(tmp_path) as engine, opened(tmp_path) as other, spoken(engine):

@@ -96,6 +96,21 @@ def test_it_is_brought_up_to_date_as_a_turn_begins(project: Session, agent: Sess
     assert 2 == sum(event.kind == "mounted" for event in agent.events())
 
 
+def test_what_another_worker_says_there_is_shown() -> None:
+    """A session that this process has open too shows as another one left it, from the next turn on."""
+    store = MemoryStore()
+    engine, other = (Engine(store, config_of(budget=BUDGET)) for _ in range(2))
+    with engine, other, engine.session("project") as project, engine.session("agent") as agent:
+        project.append(user("what is there?"))
+        agent.append(user("what is known?"))
+        agent.mount(project)
+        with other.session("project") as theirs:
+            theirs.append(user("a question about marmalade"))
+        agent.append(assistant("Let me see."))
+        agent.append(user("and now?"))
+        assert "marmalade" in shown(agent.window())
+
+
 def test_its_capacity_bounds_it(project: Session, agent: Session) -> None:
     """What is shown takes no more than the capacity: the newest in full, then first lines, and a count of what is left out."""
     talk(project, 40, first=5, words=20)

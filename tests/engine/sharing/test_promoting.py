@@ -97,6 +97,21 @@ def test_rules_promote(engine: Engine) -> None:
     assert 3 == sum(event.kind == "promoted" for event in session.events())
 
 
+def test_what_was_taken_out_of_the_memory_stays_out(engine: Engine) -> None:
+    """A rule promotes a page once: a note of it that was removed since does not come back with the next turns."""
+    session = engine.session("chat", config={"memory": {"bookmarked": True}})
+    talk(session, 3)
+    session.bookmark("usr-1/1", "here")
+    session.window()
+    with engine.session("memory") as memory:
+        memory.remove_page("note-1")
+        for number in (4, 5):
+            talk(session, 1, first=number)
+            session.window()
+        assert ["note-1"] == [note.index for note in memory.notes()]
+        assert [] == list(memory.contents.entries)
+
+
 def test_a_page_that_was_said_anew_is_promoted_anew(engine: Engine) -> None:
     """After a rewind into a page that a rule promoted, the note says what the page says then."""
     session = engine.session("chat", config={"memory": {"bookmarked": True}})

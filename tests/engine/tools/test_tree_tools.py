@@ -176,6 +176,22 @@ def test_a_list_leaves_out_what_may_not_be_read(session: Session) -> None:
     assert [] == [hit for hit in call(session, "search_pages", query="ask2x2") if hit["index"] in ("usr-2", "usr-5")]
 
 
+def test_a_list_that_is_cut_leaves_out_what_may_not_be_read() -> None:
+    """Where an answer has no room for all that was asked for, its next part lists no page again and passes none over."""
+    session = open_session(active={"min_pages": 1}, budget={"window": 1_000, "reserve": 0})
+    talk(session, 8, words=4)
+    session.fold("all")
+    session.add_segment("own", permission="system_managed")
+    session.create_contents_page("Kept", parent="own-0", children=[2, 5])
+    start, found = 0, []
+    while start >= 0:
+        listed = call(session, "list_pages", start=start, limit=8)
+        found.append([page["index"] for page in listed["pages"]])
+        start = listed["next"]
+    assert 1 < len(found) < 6
+    assert [f"usr-{number}" for number in (1, 3, 4, 6, 7, 8)] == [index for part in found for index in part]
+
+
 def test_a_note_is_written_grouped_opened_and_removed(session: Session) -> None:
     """A model that may edit works in the tree by the indexes that its receipts have, and each receipt is true."""
     session.add_segment("lessons", permission="read_write")

@@ -98,17 +98,14 @@ def test_a_failed_sync_poisons_the_session(store: SqliteStore) -> None:
 
 
 def test_a_connection_in_which_a_commit_failed_is_not_used_again(tmp_path: Path) -> None:
-    """What SQLite holds in memory after an error of the disk may not be what is there: the next call connects anew.
-
-    It undoes the transaction by itself (https://sqlite.org/lang_transaction.html), so none is open that would show it.
-    """
+    """What SQLite holds in memory after an error of the disk may not be what is there: the next call connects anew."""
 
     class CountingIo(FaultyIo):
         made = 0
 
         def commit(self, connection: sqlite3.Connection) -> None:
             if self.name:
-                connection.rollback()
+                connection.rollback()  # as SQLite does by itself, see https://sqlite.org/lang_transaction.html
             super().commit(connection)
 
         def connect(self, uri: str) -> sqlite3.Connection:
