@@ -230,7 +230,8 @@ class Session(HostedSession, SharingSession, AbstractContextManager["Session"]):
         """Bring an archived page back into the window for some turns, and return it. O(its size).
 
         Of a directory or any other range, it is the list of its pages. A root is returned as by ``page``: it always stands in the
-        window. ``PageEvictedError`` where the contents page lists it no more: ``search`` finds it, ``restore`` puts it back.
+        window. What is larger than recalled pages may be (``recall.max_share``) is returned and not shown; observers hear of it.
+        ``PageEvictedError`` where the contents page lists it no more: ``search`` finds it, ``restore`` puts it back.
         """
         if (page := self._recalled(index)) is not None:
             return page

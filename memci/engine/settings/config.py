@@ -486,7 +486,9 @@ def _check_keys(kind: type[attrs.AttrsInstance], given: object, path: str) -> di
 
 
 def _nearest(key: str, kind: type[attrs.AttrsInstance]) -> str:
-    """Return the known place that is most like *key*: one in the same section first, then the same word elsewhere."""
+    """Return the known place that is most like *key*: the same word elsewhere, else one in the same section first."""
+    if same := [place_of(each, key) for each in _sections().values() if key in attrs.fields_dict(each)]:
+        return same[0]
     for kinds in ([kind], [*_sections().values(), Config]):
         places = {name: place_of(each, name) for each in kinds for name in attrs.fields_dict(each)}
         if close := matches(key, list(places)):

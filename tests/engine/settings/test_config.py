@@ -342,6 +342,7 @@ def test_constructors_check_as_mappings_do() -> None:
         ({"durability": "fsynch"}, "durability", "fsync"),
         ({"format": "open-ai"}, "format", "openai"),
         ({"preset": "slidng"}, "preset", "sliding"),
+        ({"model": "gpt-5"}, "model", "budget.model"),
     ],
 )
 def test_unknown_words_name_the_nearest(mapping: dict[str, object], path: str, near: str) -> None:
