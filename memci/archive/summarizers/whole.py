@@ -103,12 +103,16 @@ _DENIAL = (
     "|无法|無|禁止|只|仅|除非|除了|除外|ない|なかった|ません|ず(?=に)|だけ|しか|以外"
     "|(?<![가-힣])(?:안|못)(?= )|않|없|말(?=[아고라])|지 마|금지|만(?= )|제외|ไม่|ห้าม|อย่า|เท่านั้น|ยกเว้น"
 )
-_DEGREE = "(?<!\\w)(?:(?:too|trop|demasiado|troppo|слишком) (?=\\w)|(?:rather than|contrary to|as opposed to)(?!\\w))"
-_LIMIT = f"{_DENIAL}|(?<!\\w)(?:{_any_of(_QUALIFYING)})(?!\\w)|必须|如果|要是|もし|なら|ถ้า|{_DEGREE}"
+_CONTRAST = "(?<!\\w)(?:rather than|contrary to|as opposed to)(?!\\w)"
+_LIMIT = f"{_DENIAL}|(?<!\\w)(?:{_any_of(_QUALIFYING)})(?!\\w)|必须|如果|要是|もし|なら|ถ้า|{_CONTRAST}"
 # Those of them that say when what follows the comma holds.
 _CONDITION = (
     "(?<!\\w)(?:if|unless|until|till|whether|except|instead|falls|bis|si|sauf|jusqu|hasta|salvo|até|finché|tenzij|tot|chyba|eğer"
     "|если|пока|якщо|αν|إذا|إلا|אם|अगर)(?!\\w)|除非|除了|如果|要是|もし|なら|ถ้า|ยกเว้น"
+)
+_DEGREE = re.compile(  # and the word that means less, or too much, with it
+    "(?<!\\w)(?:too|less|trop|moins|demasiado|menos|troppo|meno|слишком|менее) [^\\W\\d_]++(?! (?:than|que|di|чем)\\b)",
+    re.IGNORECASE,
 )
 _SENTENCE_END = re.compile("[.!?…](?=[\\s\"'”’)\\]]|$)|[。！？；\\n\r|]|;\\s")
 _BEFORE_CUT = " ,;:，、；：…"
@@ -193,7 +197,8 @@ def _numbers(text: str) -> Iterator[Stretch]:
 
 
 def _names(text: str) -> Iterator[Stretch]:
-    """Yield names of several words, as their capital letters show them."""
+    """Yield names of several words, as their capital letters show them, and words with what their degree is."""
+    yield from (Stretch(*match.span(), None) for match in _DEGREE.finditer(text))
     for match in _NAME.finditer(text):
         no_name = _NO_NAME.match(match.group())
         if match.group().count(" ") < _MOST_NAMES:

@@ -102,10 +102,7 @@ def test_the_yardstick_sees_what_it_is_to_see(monkeypatch: pytest.MonkeyPatch) -
         ("It was -12.5 °C at .5 bar, and took 4m 13s.", ["-12.5 °C", ".5 bar", "4m 13s"]),
         ("Seats 41 to 44, from 9 to 5, in 3 of 12 coaches.", ["41 to 44", "9 to 5", "3 of 12 coaches"]),
         ("Less than 5 of the 30 users renewed, more than 20 left.", ["Less than 5 of the 30 users", "more than 20 left"]),
-        (
-            "The grind is too coarse. Me too! It is in a.py rather than b.py.",
-            ["The grind is too coarse", "It is in a.py rather than b.py"],
-        ),
+        ("It is too coarse. Me too! See a.py rather than b.py.", ["too coarse", "See a.py rather than b.py"]),
         ("Hey Lucas Brown, is New York far?", ["Lucas Brown", "New York"]),
         ("Do not deploy. Ship it.", ["Do not deploy"]),
         ("I prefer metric units, not imperial ones.", ["I prefer metric units, not imperial ones"]),
