@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import attrs
 
+from memci.archive.summarizers.whole import stretches
 from memci.archive.summarizers.words import ASCII_RUN, STOPWORDS, is_plain, runs, words
 
 _MONTHS = (  # not from strftime or calendar, which speak the language of the machine
@@ -468,12 +469,22 @@ def _densest(text: str, marks: Sequence[tuple[int, int, str]], weights: Mapping[
 
 
 def _word_start(text: str, start: int, limit: int) -> int:
-    """Move *start* on to where a word begins, not beyond *limit*."""
+    """Move *start* on to where a word begins, not beyond *limit*, and out of what is shown whole or not at all."""
     space = text.find(" ", start, limit)
-    return start if start == 0 or space < 0 else space + 1
+    begin = start if start == 0 or space < 0 else space + 1
+    return next((last for first, last in _whole_around(text, begin) if first < begin < last <= limit), begin)
 
 
 def _word_end(text: str, least: int, end: int) -> int:
-    """Move *end* back to where a word ends, not before *least*."""
+    """Move *end* back to where a word ends, not before *least*, and out of what is shown whole or not at all."""
     space = text.rfind(" ", least, end)
-    return end if end == len(text) or space < 0 else space
+    stop = end if end == len(text) or space < 0 else space
+    return next((first for first, last in _whole_around(text, stop) if least <= first < stop < last), stop)
+
+
+def _whole_around(text: str, place: int) -> list[tuple[int, int]]:
+    """Return the stretches near a place that are shown whole or not at all; none at the ends of the text. O(1)."""
+    if not 0 < place < len(text):
+        return []
+    base = max(place - 2 * SNIPPET_CHARS, 0)
+    return [(base + start, base + end) for start, end, _ in stretches(text[base : place + SNIPPET_CHARS])]

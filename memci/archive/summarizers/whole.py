@@ -137,14 +137,22 @@ def beginning(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     text, end = text[: most + _LONGEST_NUMBER], most - 1
-    for found in (stretches(text), starmap(Stretch, literals(text))):
-        cut = next((start for start, stop, _ in found if start < end < stop), end)
+    for found in (stretches(text), [Stretch(*each) for each in literals(text)]):
+        cut = _outside(found, end)
         spaces = [place for place in (text.rfind(" ", 0, cut + 1), text.rfind("\n", 0, cut + 1)) if place > 0]
-        if not text[:cut].isascii() and compiled(UNSPACED).match(text, cut):
+        if not text[cut : cut + 1].isalnum() or (
+            not text[:cut].isascii() and any(compiled(UNSPACED).match(text, place) for place in (cut, cut - 1))
+        ):
             spaces.append(cut)
-        if spaces and max(spaces) * 3 >= most:
-            return text[: max(spaces)].rstrip(_BEFORE_CUT) + "…"
+        place = _outside(found, max(spaces, default=0))
+        if place * 3 >= most:
+            return text[:place].rstrip(_BEFORE_CUT) + "…"
     return text[:end] + "…"
+
+
+def _outside(stretches_of: Sequence[Stretch], place: int) -> int:
+    """Return a place in a text, or where the stretch begins that it is within."""
+    return next((start for start, stop, _ in stretches_of if start < place < stop), place)
 
 
 def denied_clauses(text: str) -> list[tuple[int, int]]:
