@@ -356,7 +356,7 @@ def _climb(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
         if layout.tokens <= wanted.budget:
             return layout, wanted
     for contents, directives in ((True, True), (False, True), (False, False)):  # nothing is lost for later windows
-        layout, settled = stubbed(core.state, attrs.evolve(wanted, contents=contents, directives=directives), lay_out)
+        layout, settled = stubbed(core.state, attrs.evolve(wanted, contents=contents, directives=directives), core.lay_out)
         if layout.tokens <= wanted.budget:
             return layout, settled
     raise BudgetError(budget=wanted.budget, tokens=layout.tokens, breakdown=layout.breakdown)
