@@ -22,7 +22,7 @@ class MessageNode:
     stub_tokens: int = 0  # maximum size of the stub that can stand for it; 0 where it is too small for one
     at: str = ""  # when it came in, in UTC, as ISO 8601
     trimmed: tuple[int, ...] = ()  # of a result shown in part: tokens of that, and the bounds of each stretch of its text
-    stub: tuple[object, Message, int] | None = attrs.field(default=None, repr=False)  # what made the last one, it, its size or 0
+    stub: tuple[object, Message] | None = attrs.field(default=None, repr=False)  # the last one, and what it was made by
     brings: frozenset[str] | None = attrs.field(default=None, repr=False)  # the kinds of latest notes of its calls
     previous: "MessageNode | None" = attrs.field(default=None, repr=False)
     next: "MessageNode | None" = attrs.field(default=None, repr=False)

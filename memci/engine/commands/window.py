@@ -121,7 +121,7 @@ def render_at(core: Core, seq: int) -> Window:
     check_event(core, seq)
     state = core.state if seq == core.state.seq else core.state_at(seq)
     check_renderer(state)
-    return rendered(state, lay_out(state, state.settled, core.count), planner.next_budget(state, state.config), seq)
+    return rendered(state, lay_out(state, state.settled), planner.next_budget(state, state.config), seq)
 
 
 def check_event(core: Core, at: object) -> None:
@@ -349,14 +349,14 @@ def _climb(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
         if layout.tokens <= wanted.budget:
             return layout, wanted
     if core.state.recalled.attachments:  # what was recalled in this turn goes before the contents page
-        layout = lay_out(core.state, attrs.evolve(wanted, contents=False), core.count)
+        layout = lay_out(core.state, attrs.evolve(wanted, contents=False))
         if layout.tokens <= wanted.budget:
             return layout, attrs.evolve(wanted, contents=False)
         layout = _climbed(core, wanted, (_fade, _shorten_contents))
         if layout.tokens <= wanted.budget:
             return layout, wanted
     for contents, directives in ((True, True), (False, True), (False, False)):  # nothing is lost for later windows
-        layout, settled = stubbed(core.state, attrs.evolve(wanted, contents=contents, directives=directives), core.lay_out)
+        layout, settled = stubbed(core.state, attrs.evolve(wanted, contents=contents, directives=directives), lay_out)
         if layout.tokens <= wanted.budget:
             return layout, settled
     raise BudgetError(budget=wanted.budget, tokens=layout.tokens, breakdown=layout.breakdown)

@@ -346,7 +346,7 @@ class Core:
     def lay_out(self, state: State, settled: WindowSettled | None) -> Layout:
         """Return the window that the state makes. O(what came in since the last one), else O(visible)."""
         if self.view is None or not self.view.goes_on(state, settled):
-            self.view = View(state, settled, self.count)
+            self.view = View(state, settled)
         return self.view.layout(settled)
 
     def _apply(self, event: Event, seq: int) -> None:

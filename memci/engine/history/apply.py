@@ -391,7 +391,7 @@ def _restore_checkpoint(state: State, event: events.CheckpointRestored, seq: int
 
 def _resize(page: Page, counted: list[list[int]]) -> None:
     for node, (tokens, stub_tokens, *shown) in zip(page.nodes(), counted, strict=True):
-        node.tokens, node.stub_tokens, node.stub = tokens, stub_tokens, None
+        node.tokens, node.stub_tokens = tokens, stub_tokens
         node.trimmed = (*shown, *node.trimmed[len(shown) :])
 
 

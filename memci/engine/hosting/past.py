@@ -63,7 +63,6 @@ class Past:
             for seq in seqs:
                 check_event(core, seq)
             state = self._state = self._state or core.state_at(seqs[0])
-            count = core.count
         for seq in seqs:
             while state.seq < seq:
                 with opened() as core:
@@ -73,7 +72,7 @@ class Past:
                     self._view = self._view if isinstance(event, AT_THE_END) else None
                     apply(state, event, record.seq)
             if self._view is None or not self._view.goes_on(state, state.settled):
-                self._view = View(state, state.settled, count)
+                self._view = View(state, state.settled)
             check_renderer(state)
             window = rendered(state, self._view.layout(state.settled), planner.next_budget(state, state.config), seq)
             raws = window._raws  # noqa: SLF001 (bytes of the window, as its to_json joins them)

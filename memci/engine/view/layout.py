@@ -23,8 +23,6 @@ PARTS = ("system", "tools", "contents", "working", "recalled", "active", "open",
 
 MOUNTS_SHARE = 0.5  # of a window's budget, that contents of mounted sessions may take
 
-Count: TypeAlias = Callable[[Message], int]
-
 _STUB_ORDER = {"tool": 0, "function": 0, "user": 2}
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
@@ -48,16 +46,14 @@ class Layout:
 class View:
     """The messages of a window. What comes in at its end is laid out when it is asked for again; what is there stays.
 
-    It is asked for as in *settled*, ``None`` for nothing shown as a stub; with *least*, see ``lay_out_least``. With *count*, a
-    stub has the size that it has, else the size that it has at most.
+    It is asked for as in *settled*, ``None`` for nothing shown as a stub; with *least*, see ``lay_out_least``.
     """
 
-    def __init__(self, state: State, settled: WindowSettled | None, count: Count | None = None, *, least: bool = False) -> None:
+    def __init__(self, state: State, settled: WindowSettled | None, *, least: bool = False) -> None:
         self.messages: list[Message] = []
         self.page_tokens: dict[str, int] = {}  # of the entries of each page, and of what stands for missing results, by index
         self.ends: dict[str, int] = {}  # the place after the last message of each part
         self._state = state
-        self._count = count
         self._asked = _asked(state, settled)
         self._stubs: Collection[int] = frozenset(settled.stubs) if settled is not None else ()
         self._excerpts = settled.excerpts if settled is not None and not least else {}
@@ -276,20 +272,16 @@ class View:
             renderer=self._state.renderer,
         )
         if node.stub is None or node.stub[0] != stub:
-            node.stub = (stub, stub.of(node.message, self._state.wire), 0)
-        _, message, counted = node.stub
-        if self._count is not None:
-            counted = counted or self._count(message)
-            node.stub, tokens = (stub, message, counted), counted
-        return message, tokens
+            node.stub = (stub, stub.of(node.message, self._state.wire))
+        return node.stub[1], tokens
 
 
 Lay: TypeAlias = Callable[[State, WindowSettled | None], Layout]
 
 
-def lay_out(state: State, settled: WindowSettled | None, count: Count | None = None) -> Layout:
+def lay_out(state: State, settled: WindowSettled | None) -> Layout:
     """Return the window that the state makes, without tools and stubs for ``None``. O(visible)."""
-    return View(state, settled, count).layout(settled)
+    return View(state, settled).layout(settled)
 
 
 def lay_out_least(state: State, settled: WindowSettled | None) -> Layout:

@@ -15,12 +15,12 @@ from memci.engine.session import Session
 from memci.errors import StoreError
 from memci.messages import codec
 from memci.messages.tokens.counter import get_counter
-from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
+from memci.messages.tokens.message_tokens import count_message
 from memci.messages.validation import validate
 from tests.engine.core.test_short_ways import called
 from tests.engine.pictures import png
 from tests.engine.sessions import config_of, open_session
-from tests.engine.wire import Value, assistant, calling, result, user
+from tests.engine.wire import Value, calling, result, user
 
 BUDGET = 6_000
 SMALL: dict[str, Any] = {"budget": {"window": BUDGET, "reserve": 0}, "active": {"low_water": 0.6}}
@@ -239,21 +239,6 @@ def test_windows_of_unknown_renderers_are_refused() -> None:
         session.refresh()
         with pytest.raises(StoreError, match=f"renderer {renderer}; this memci has 2 to 3"):
             session.render(at=session.seq)
-
-
-@pytest.mark.parametrize("wire_format", BLOCKS)
-@pytest.mark.parametrize("offered", [False, True])
-def test_a_window_with_stubs_has_the_size_that_it_says(wire_format: str, *, offered: bool) -> None:
-    """To the token, whether a stub shows the least of its entry or as much as there is room for, also when it is made again."""
-    session = open_session(**SMALL, format=wire_format)
-    tools = getattr(session.toolbox, wire_format)() if offered else None
-    for number in range(4):
-        session.extend([*looked(number, report("apple", 600 + 200 * number)), assistant(f"number {number} is fine")])
-        window = session.window(tools=tools)
-        system = [] if not window.system else [{"role": "system", "content": window.system}]
-        sizes = [count_message(value, get_counter("o200k_base")) for value in [*system, *window.messages]]
-        assert sum(sizes) + REPLY_TOKENS + window.breakdown["tools"] == window.tokens
-        assert window.tokens == session.render(window.seq).tokens
 
 
 def test_a_stub_is_made_once_a_message() -> None:

@@ -9,7 +9,6 @@ from memci.chapters.page import Page
 from memci.engine.core.core import Core
 from memci.engine.engine import Engine
 from memci.engine.session import Session
-from memci.messages.tokens.counter import get_counter
 from memci.messages.tokens.message_tokens import count_message
 from tests.engine.sessions import open_session, talk
 from tests.engine.wire import assistant, calling, result, user
@@ -124,18 +123,6 @@ def test_what_is_shown_of_a_long_entry_is_measured_anew() -> None:
     again.checkpoint("under the new counter")
     assert {} == excerpts(again)
     assert [] == [size for size in sizes(again._core) if size[1] != size[2]]
-
-
-def test_a_shortened_entry_has_its_size_by_the_new_counter() -> None:
-    """Also where the engine kept the session that was opened with the former one, and shows as much of the entry."""
-    with Engine(MemoryStore(), {"counter": "o200k_base"}) as engine:
-        for name in ("o200k_base", "cl100k_base"):
-            with engine.session("chat", config={"counter": name, "budget": {"window": 1_000, "reserve": 0}}) as session:
-                if not session.seq:
-                    session.extend([user("read it"), calling("c"), result("c", "read " * 3_000)])
-                window, counter = session.window(), get_counter(name)
-                sizes = [count_message(value, counter) for value in window.messages]
-                assert sum(sizes) + window.breakdown["reply"] == window.tokens
 
 
 def test_who_follows_a_session_counts_as_it_does() -> None:
