@@ -45,7 +45,7 @@ def shown(conversation: Conversation, budget: int) -> Shown:
 
 
 def chosen(paths: Sequence[Path], budget: int, rows: int, windows: int, seed: int) -> Iterator[str]:
-    """Yield so many rows, as many of each set as there can be, and windows, of different sets, in random order."""
+    """Yield rows, the same number of each set where there are enough, and windows, of different sets, in random order."""
     draw = random.Random(seed)  # noqa: S311 (no secret)
     found: list[str] = []
     for number, path in enumerate(paths):

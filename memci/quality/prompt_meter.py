@@ -45,8 +45,8 @@ class PromptMeter:
     """Measures the calls of one conversation, one after the other. Keeps what it found out of the last call's messages.
 
     *counter* is what *budget* is compared with, *encode* cuts text into tokens, by default as the counter does. ``calls`` and
-    ``faults`` are of the windows; ``whole`` is what all messages so far would have sent at every call. So many tokens of *tools*
-    stand in front of each prompt.
+    ``faults`` are of the windows; ``whole`` is what all messages so far would have sent at every call. Each
+    prompt begins with *tools*, a number of tokens.
     """
 
     def __init__(

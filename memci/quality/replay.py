@@ -265,8 +265,8 @@ def replay(  # noqa: PLR0913 (what is played, and how)
 ) -> Measurement:
     """Append a conversation to a new session, asking for a window before each answer, and measure it.
 
-    *advance* is called after each message; what is *asked* is looked for in a window at the end. Each call is counted with so
-    many tokens of *tools*, for which the engine's settings keep room. Raises InvalidMessageError or
+    *advance* is called after each message; what is *asked* is looked for in a window at the end. Each call is counted
+    with *tools*, a number of tokens for which the engine's settings keep room. Raises InvalidMessageError or
     ConfigError, with its place, if a message is refused, and InvalidIdError if the session has messages already.
     """
     config = engine.config
@@ -329,7 +329,7 @@ def side_by_side(
 ) -> dict[str, Measurement]:
     """Return what a conversation is under each of some settings, as ``replay`` measures it in memory.
 
-    A window beside so many tokens of *tools* is as a window that is smaller by them.
+    A window beside tools of a number of tokens is as a window that is smaller by them.
     """
     measured = {}
     for name, settings in strategies.items():

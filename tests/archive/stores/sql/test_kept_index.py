@@ -184,7 +184,7 @@ def test_an_index_that_others_went_on_with_is_read_again(url: str, caplog: pytes
 
 @pytest.mark.slow
 def test_who_was_outrun_keeps_the_index_later(url: str) -> None:
-    """A worker that could not keep its blocks, as others kept theirs, goes on from those and keeps what it indexes then."""
+    """A worker that could not keep its blocks, as others kept theirs, continues from those and keeps what it indexes then."""
     with Engine(store=url, config=CONFIG) as first, Engine(store=url, config=CONFIG) as second:
         with first.session("talk") as session:
             talk(session, 100)
@@ -204,7 +204,7 @@ def test_who_was_outrun_keeps_the_index_later(url: str) -> None:
 
 
 def test_what_was_never_kept_is_not_in_what_is_loaded() -> None:
-    """A file of blocks that becomes what the database has lets go of what was written before."""
+    """A file of blocks that is loaded from the database forgets what was written before."""
 
     class NoRows:
         def begin(self) -> int:

@@ -49,6 +49,13 @@ def connections(url: str) -> int:
         return int(found[0])
 
 
+def end_connections(url: str) -> None:
+    """Have the server end all connections with the name in the URL, as its restart does."""
+    with psycopg.connect(url.replace("application_name=", "application_name=x"), autocommit=True) as other:
+        name = url.partition("application_name=")[2].partition("&")[0]
+        other.execute("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = %s", [name])
+
+
 def comes_to(number: int, ask: Callable[[], int]) -> bool:
     """Return whether a number is reached: a server takes a moment to let connections go."""
     for _ in range(400):
@@ -130,9 +137,7 @@ def test_after_a_restart_of_the_server_one_call_fails(url: str) -> None:
 
     while io.connected < 3:
         in_threads(append, [f"{io.connected}.{each}" for each in range(4)])
-    with psycopg.connect(url.replace("application_name=", "application_name=x"), autocommit=True) as other:
-        name = url.partition("application_name=")[2].partition("&")[0]
-        other.execute("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = %s", [name])
+    end_connections(url)
     for each in range(4):
         append_each(store.open(TENANT, f"later {each}").journal, "a")
     assert 1 == io.failed
@@ -196,9 +201,7 @@ def test_a_connection_of_the_host_that_is_lost_is_not_noticed(pool: ConnectionPo
     store = PostgresStore("postgresql://", pool=pool)
     journal = store.open(TENANT, "session").journal
     append_each(journal, "a")
-    with psycopg.connect(url.replace("application_name=", "application_name=x"), autocommit=True) as other:
-        name = url.partition("application_name=")[2].partition("&")[0]
-        other.execute("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = %s", [name])
+    end_connections(url)
     assert 2 == journal.append(1, [new_record("b")])
     assert ["a", "b"] == texts_of(journal)
     store.close()

@@ -405,7 +405,7 @@ def test_a_deletion_that_the_tier_did_not_hear_of_is_told(tmp_path: Path) -> Non
 
 
 def test_a_deletion_asks_a_tier_that_failed_before(tmp_path: Path) -> None:
-    """Whoever deletes does not have to wait until reading has found out that the tier answers again."""
+    """A deletion does not have to wait until reading has found out that the tier answers again."""
     with running_redis() as server, closing(open_store(server.url(f"sqlite:///{tmp_path}/chats.db"), "flush")) as store:
         assert isinstance(store, TieredStore)
         append_each(store.open(TENANT, "session").journal, "a")
