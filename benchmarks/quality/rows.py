@@ -1,10 +1,11 @@
 """Rows of the contents page beside the pages they tell of, for a reader to judge: ``python -m benchmarks.quality.rows PATH ...``.
 
-Rows and whole windows are chosen at random, the same for the same seed, and printed in random order, so that the output of two
-versions can be mixed and judged without knowing which is which.
+Pages and whole windows are chosen at random, the same for the same seed also where another version writes other rows, and printed
+in random order, so that the output of two versions can be mixed and judged without knowing which is which.
 """
 
 import argparse
+import hashlib
 import random
 import sys
 from collections.abc import Iterator, Sequence
@@ -27,7 +28,7 @@ class Shown:
     """What the last window of a conversation shows."""
 
     window: str
-    rows: tuple[tuple[str, str], ...]  # what stands on the contents page of one page each, and the text of that page
+    rows: dict[str, tuple[str, str]]  # by page: what the contents page has of it, and its text
 
 
 def shown(conversation: Conversation, budget: int) -> Shown:
@@ -41,7 +42,7 @@ def shown(conversation: Conversation, budget: int) -> Shown:
         lines = ShownContents(texts).lines
         pages = {page.page: [conversation.messages[number] for number in page.messages] for page in engine.pages()}
     texts_of = {index: "\n".join(f"{value['role']}: {full_text(dict(value))}" for value in said) for index, said in pages.items()}
-    return Shown("\n\n".join(texts), tuple((text, texts_of[index]) for index, text in lines.items()))
+    return Shown("\n\n".join(texts), {index: (text, texts_of[index]) for index, text in lines.items()})
 
 
 def chosen(paths: Sequence[Path], budget: int, rows: int, windows: int, seed: int) -> Iterator[str]:
@@ -51,15 +52,15 @@ def chosen(paths: Sequence[Path], budget: int, rows: int, windows: int, seed: in
     for number, path in enumerate(paths):
         conversations = list(read_set(path, get_counter(COUNTER)).conversations)
         draw.shuffle(conversations)
-        told: list[tuple[str, str]] = []
+        rows_of: dict[str, tuple[str, str]] = {}
         for place, conversation in enumerate(conversations[:3]):
             seen = shown(conversation, budget)
-            told += seen.rows
+            rows_of |= {f"{seed} {conversation.id} {index}": row for index, row in seen.rows.items()}
             if place == 0 and number < windows:
                 found.append(f"A WINDOW\n\n{seen.window}")
-        draw.shuffle(told)
         share = rows // len(paths) + (number < rows % len(paths))
-        found += [f"A ROW\n{row}\n\nITS PAGE\n{page[:_PAGE_CHARACTERS]}" for row, page in told[:share]]
+        order = sorted(rows_of, key=lambda key: hashlib.sha256(key.encode()).digest())
+        found += ["A ROW\n{}\n\nITS PAGE\n{:.{}}".format(*rows_of[key], _PAGE_CHARACTERS) for key in order[:share]]
     draw.shuffle(found)
     yield from found
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import attrs
 
-from memci.archive.summarizers.summary import OTHERS, PASSAGE, Word, plain_words
+from memci.archive.summarizers.summary import OTHERS, PASSAGE, RESULT, Word, plain_words
 from memci.archive.summarizers.words import forms
 from memci.chapters.address import page_number, range_index, segment_of
 from memci.chapters.dates import dates
@@ -329,7 +329,7 @@ def row(number: int, spans: Sequence[Span]) -> str:
     """Return the row of a page in a directory: its number and these words, one at least."""
     first, *others = spans
     said = "".join([first[1], *[lead + text for _, text, _, lead in others]])
-    return one_line(f"{number}{OTHERS if first[3] == OTHERS else ' '}{said}")
+    return one_line(f"{number}{OTHERS if first[3] == OTHERS else ' '}{said}".replace(RESULT, ": "))
 
 
 def one_line(text: str) -> str:

@@ -13,7 +13,7 @@ import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item, Span
 from memci.archive.contents.importance import Weights, importance
-from memci.archive.summarizers.summary import EXCHANGE, OTHERS, PASSAGE, RESULT, SENTENCE, USER
+from memci.archive.summarizers.summary import ALWAYS, EXCHANGE, OTHERS, PASSAGE, RESULT, SENTENCE, USER
 from memci.archive.summarizers.words import estimate, forms
 from memci.chapters.address import page_number, range_index, segment_of
 
@@ -351,24 +351,33 @@ class _Rows:
         """Return up to which price each word is shown."""
         costs, ends = self.costs, list(map(truediv, self._worths, self.costs))
         for page in self._pages:
-            told, tokens, end = 0.0, ROW_TOKENS, 0.0  # up to which price the row is: the more words, while each raises it
+            told, tokens, end = (
+                0.0,
+                self._row_tokens(page),
+                0.0,
+            )  # up to which price the row is: the more words, while each raises it
             for place in sorted(page, key=ends.__getitem__, reverse=True):
                 if (ratio := ends[place]) <= end:
                     break
                 told += ratio * costs[place]
                 tokens += costs[place]
                 end = told / tokens
-            ends[page.start : page.stop] = [min(ratio, end) for ratio in ends[page.start : page.stop]]
+            ends[page.start : page.stop] = [min(ratio, end) if ratio else end for ratio in ends[page.start : page.stop]]
         return ends
+
+    def _row_tokens(self, page: range) -> float:
+        """Return what the row of a page has beside its words for a price."""
+        return ROW_TOKENS + sum([self.costs[place] for place in page if self._worths[place] == ALWAYS])
 
     def priced(self, price: float) -> tuple[Span, ...]:
         """Return the words that are worth a price for each of their tokens, of pages that repay those of their row with it."""
-        gains = [worth - price * cost for worth, cost in zip(self._worths, self.costs, strict=True)]
+        pairs = zip(self._worths, self.costs, strict=True)
+        gains = [0.0 if worth == ALWAYS else worth - price * cost for worth, cost in pairs]
         found: list[Span] = []
         for page in self._pages:
             some = slice(page.start, page.stop)
             kept = [gain for gain in gains[some] if gain >= 0]
-            if sum(kept) >= price * ROW_TOKENS:
+            if sum(kept) >= price * self._row_tokens(page):
                 found += self.spans[some] if len(kept) == len(page) else _led(self.spans[some], gains[some])
         return tuple(found)
 

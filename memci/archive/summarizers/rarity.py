@@ -23,7 +23,10 @@ _COMMON_PAIRS = frozenset(CHINESE_PAIRS) | STOPWORDS
 _SHORT_WORTHS = (0.1, 0.1, 0.35, 0.6, 0.85)  # by length
 _LONGEST_WORD = 22
 _PAIR_WORTHS = (RARE_WORTH, COMMON_WORTH, STOP_WORTH)
-CHUNK = re.compile("[{0}]|[^{0}]{{1,6}}".format("".join(sorted(FUNCTION_CHARACTERS))))  # one of them, or what stands between
+_PLACES = "店馆园院寺山城街路站楼厅场宫桥校区市省县村镇湖江河岛塔庙庄坊堂"  # with which names of places end in Chinese
+CHUNK = re.compile(  # one of them, or what stands between: a name, or a few characters
+    "[{0}]|[^{0}]{{1,11}}[{1}](?![{1}])|[^{0}]{{1,8}}".format("".join(sorted(FUNCTION_CHARACTERS)), _PLACES)
+)
 _SUFFIXES = ("'s", "’s", "'re", "’re", "'ve", "’ve", "'ll", "’ll", "'m", "’m", "'d", "’d", "n't", "n’t")
 
 

@@ -1,12 +1,14 @@
 """The words of a page that its row in a directory is made of."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 
 from memci.archive.summarizers.literals import LiteralKind
+from memci.archive.summarizers.outcome import failure, outcome
 from memci.archive.summarizers.passage import Atoms
 from memci.archive.summarizers.selection import Passage, shown
-from memci.archive.summarizers.summary import EXCHANGE, OTHERS, PASSAGE, RESULT, SENTENCE, USER, Word
+from memci.archive.summarizers.summary import ALWAYS, EXCHANGE, OTHERS, PASSAGE, RESULT, SENTENCE, USER, Word
 from memci.archive.summarizers.words import UNSPACED, compiled
 from memci.messages.formats.format import SYSTEM_ROLES
 
@@ -22,7 +24,10 @@ _INNER = frozenset({"", "(", "（", "·"})  # what stands within such a word
 _MOST_ATOMS = 8  # of one word
 _VALUES = frozenset({LiteralKind.MONEY, LiteralKind.NUMBER})  # of something
 _MEASURED = frozenset({LiteralKind.MONEY, LiteralKind.NUMBER, LiteralKind.QUANTITY})  # an amount of something
+_SETTING = re.compile("=(?:[0-9]+|true|false|null)$")  # of a call, such as a limit
 _SUBJECTS = frozenset({LiteralKind.PATH, LiteralKind.URL, LiteralKind.CLAUSE})
+_AFTER_WORD = " ,，、。"
+_FEW_WORDS = 3  # before the word of a refusal, such as "Unfortunately, I": nothing depends on them
 _OWNER_ATOMS = 2  # before a value, among which what it is the value of is looked for
 
 _Run = tuple[int, int, float]  # first atom, that after the last, worth
@@ -31,40 +36,67 @@ _Run = tuple[int, int, float]  # first atom, that after the last, worth
 def row_words(atoms: Atoms, passages: Sequence[Passage]) -> tuple[Word, ...]:
     """Return what tells most of a page for its tokens, in its order; of a long one how the user began, too.
 
-    What stands together in a script without spaces is one word, and so is a value with the word before it.
+    What stands together in a script without spaces is one word, and so is a value with the word before it. A refusal, and a call
+    that failed, are shown whatever else is.
     """
     words: list[Word] = []
     factor = _UNSPACED_WORTH if _is_unspaced(atoms) else 1.0
+    runs, failures = _placed(_joined(atoms, passages), passages), _failures(passages)
+    outcomes = {number: text for number, text in _outcomes(passages) if runs}
+    runs += [(number, number, 0, 0, 0.0) for number in outcomes]
     before, end = -1, 0
-    for _, number, first, last, worth in _answered(_joined(atoms, passages), passages):
+    for _, number, first, last, worth in sorted(runs):
         passage, lead = passages[number], " "
-        text = shown(atoms, first, last)
+        text = shown(atoms, first, last) if last else outcomes[number]
         if len(text) <= 1:
             continue
         if number != before:
             lead = _lead(passages, before, number)
-            text = f"{passage.tool} {text}" if passage.tool else text
+            text = " ".join(filter(None, (passage.tool, failures.get(number), text)))
         elif first == end and (gap := atoms.gaps[first][0]) is not None:
             lead = gap
-        elif any(opens or ";" in (gap or "") for gap, _, opens in atoms.gaps[end : first + 1]):
-            lead = SENTENCE
+        elif not end or any(opens or ";" in (gap or "") for gap, _, opens in atoms.gaps[end : first + 1]):
+            lead, text = _after_outcome(outcomes.get(number, ""), text)
         elif passage.tool or _MEASURED.issuperset((atoms.kinds[end - 1], atoms.kinds[first])):  # whose words are left out
             lead = PASSAGE
-        words.append((text, round(factor * worth, 3), lead))
+        words.append((text, round(factor * worth, 3) if last else ALWAYS, lead))
         before, end = number, last
     return tuple(words)
 
 
-def _answered(runs: Iterator[_Run], passages: Sequence[Passage]) -> list[tuple[int, int, int, int, float]]:
+def _placed(runs: Iterator[_Run], passages: Sequence[Passage]) -> list[tuple[int, int, int, int, float]]:
     """Return runs after the numbers of their calls and passages, results right after their calls: calls can run at once."""
     starts = [passage.places.start for passage in passages]
-    ordered = list[tuple[int, int, int, int, float]]()
+    placed = list[tuple[int, int, int, int, float]]()
     for first, last, worth in runs:
         number = bisect_right(starts, first) - 1
         call = passages[number].call
-        ordered.append((number if call is None else call, number, first, last, worth))
-    ordered.sort()
-    return ordered
+        placed.append((number if call is None else call, number, first, last, worth))
+    return placed
+
+
+def _outcomes(passages: Sequence[Passage]) -> Iterator[tuple[int, str]]:
+    """Yield the words of each answer that refuses something, or leaves it open, after the number of its passage."""
+    asked = False
+    for number, passage in enumerate(passages):
+        asked |= passage.speaker == "user"
+        if asked and passage.speaker == "assistant" and (place := outcome(passage.text)):
+            yield number, passage.text[slice(*place)]
+
+
+def _failures(passages: Sequence[Passage]) -> dict[int, str]:
+    """Return by number of a call how its result says that it failed, in brackets."""
+    results = ((passage.call, failure(passage.text)) for passage in passages if passage.call is not None)
+    return {call: f"({text})" for call, text in results if call is not None and text}
+
+
+def _after_outcome(said: str, text: str) -> tuple[str, str]:
+    """Return what leads from the words of an outcome to more of its answer, and that without them, if it begins with them."""
+    before, mark, rest = text.partition(said) if said else ("", "", "")
+    inner = rest.lstrip(_AFTER_WORD)
+    if mark and inner and before.count(" ") < _FEW_WORDS:
+        return rest[: len(rest) - len(inner)] or " ", inner
+    return SENTENCE, text
 
 
 def _lead(passages: Sequence[Passage], before: int, number: int) -> str:
@@ -114,8 +146,9 @@ def _chosen(atoms: Atoms, passages: Sequence[Passage]) -> list[_Run]:
             found = [0.0] * len(found)
         elif passage.speaker == "tool":
             found = [worth * _RESULT_WORTH for worth in found]
-        elif passage.speaker == "call":  # what is only the name of an argument has its value behind it
-            found = [0.0 if after[:1] == "=" else worth for worth, after in zip(found, atoms.after[some], strict=True)]
+        elif passage.speaker == "call":  # what is only the name of an argument has its value behind it; a limit tells nothing
+            texts = zip(found, atoms.texts[some], atoms.after[some], strict=True)
+            found = [0.0 if after[:1] == "=" or _SETTING.search(text) else worth for worth, text, after in texts]
         elif passage.speaker == "user" and beginning > 0:
             for number, place in enumerate(passage.places):
                 if beginning <= 0:

@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from memci.archive.summarizers.literals import PHONE_DIGITS, LiteralKind, literals
+from memci.archive.summarizers.rarity import FUNCTION_CHARACTERS
 from memci.archive.summarizers.words import CJK, STOPWORDS, UNSPACED, compiled, estimate
 
 
@@ -58,6 +59,7 @@ _COUNTS = re.compile(  # such as "2 failed, 30 passed in 3.1s": without one of t
     "(?<![\\w.])[0-9]++ (?:failed|passed|errors?|failures?|skipped|warnings?|deselected|xfailed|xpassed|tests?|succeeded)\\b"
     "(?:,? (?:and )?[0-9]++ [a-z]{3,12}\\b){1,6}(?: in [0-9.:]{1,8} ?[a-z]{0,7}\\b)?"
 )
+_SUM = re.compile("(?<![\\w.])[(]*[0-9][0-9.,]*+(?:[ )]+[-+*/×÷][ (]+[0-9][0-9.,]*+[)]*){2,}")  # and other calculations
 _CAPITAL = "[A-Z\u00c0-\u00d6\u00d8-\u00de\u0391-\u03a9\u0400-\u042f]"
 _NAME = re.compile(f"(?<!\\w){_CAPITAL}[\\w'’-]{{0,40}}+(?: (?:(?:of|de|da|van|von|del|der) )?{_CAPITAL}[\\w'’-]{{0,40}}+)++")
 _NO_NAME = re.compile(  # words that begin a sentence rather than a name
@@ -65,21 +67,36 @@ _NO_NAME = re.compile(  # words that begin a sentence rather than a name
     "|In|Is|It|Last|My|Next|No|Not|Oh|Ok|Okay|On|Or|Our|Please|She|So|Sure|Thanks?|That|The|Then|There|These|They|This|To|Was|We|Well"
     "|What|When|Where|Which|Who|Why|With|Would|Wow|Yeah|Yep|Yes|Your?) "
 )
+_PASSIVE = re.compile(  # what can be, or is to be done: without these words it reads as done
+    "(?<!\\w)(?:(?:can|could|may|might|shall|should|will|would|to|cannot|not) be|(?:peut|doit|devra|pourra) être|(?:puede|debe|podrá) ser"
+    "|(?:può|deve|potrà) essere|(?:pode|deve|poderá) ser) [^\\W\\d_]+(?: (?:and|or|et|ou|y|o|e) [^\\W\\d_]+(?= (?:to|by|in|on|at|for|from)\\b))?"
+    "|[^\\W\\d_]+ werden(?: (?:kann|können|soll|sollen|muss|müssen|wird))?(?!\\w)",
+    re.IGNORECASE,
+)
+_CODED = re.compile("(?<!\\w)[A-Z][\\w'’-]{1,40} \\([A-Z][A-Z0-9]{1,4}\\)")  # such as Seattle (SEA)
+_LABELLED = re.compile(  # an item of a list that says what its value is of, such as "- **Cabin:** Economy"
+    "^[ \\t]*+(?:[-*•·]|[0-9]{1,2}[.)])[ \\t]++(?:\\*\\*)?(?P<item>[^\\W\\d][^\\n:：*]{0,30}+(?:\\*\\*)?[:：](?:\\*\\*)?[ \\t]*+[^\\s*][^\\n]{0,40})$",
+    re.MULTILINE,
+)
+_UNSPACED_NAME = "[^\\W{}]{{1,12}}".format("".join(sorted(FUNCTION_CHARACTERS)))
+_UNSPACED_NAMES = (  # one with brackets, those of a list, and the first of these
+    f"{_UNSPACED_NAME}[(（][^()（）\\n]{{1,20}}[)）]|(?<=、)[^\\s、，。；！？：,;.!?()（）]{{2,14}}(?=[、，。；！\\n]|$)|{_UNSPACED_NAME}(?=、)"
+)
 
 # Words that a clause is not to be shown without: they deny it, forbid it, or make an exception of it ...
 _DENYING = """
 no not never none nobody nothing nowhere neither nor without cannot cant dont doesnt didnt isnt wasnt wont hardly barely unless
-except only avoid refuse refused forbid forbidden
-nicht kein keine keinen keinem keiner keines nie niemals nichts niemand ohne nur außer
+except only unable impossible avoid refuse refused forbid forbidden
+nicht unmöglich kein keine keinen keinem keiner keines nie niemals nichts niemand ohne nur außer
 ne pas jamais rien personne aucun aucune sans sauf seulement
-nunca jamás nada nadie ningún ninguno ninguna sin excepto solo sólo salvo tampoco
-não nem nenhum nenhuma sem exceto apenas somente
-non mai niente nessuno nessuna senza tranne soltanto
-niet geen nooit niets niemand zonder alleen tenzij
+nunca jamás imposible nada nadie ningún ninguno ninguna sin excepto solo sólo salvo tampoco
+não impossível nem nenhum nenhuma sem exceto apenas somente
+non mai impossibile niente nessuno nessuna senza tranne soltanto
+niet onmogelijk geen nooit niets niemand zonder alleen tenzij
 inte ingen inget aldrig utan bara ikke aldri aldrig uten ei ilman vain
 nie nigdy bez tylko chyba oprócz
 değil yok asla hiç sadece olmadan
-не нет ни никогда нельзя без только кроме никто ничего ні немає тільки
+не нет ни невозможно никогда нельзя без только кроме никто ничего ні немає тільки
 δεν μην μη όχι χωρίς μόνο ποτέ
 لا لم لن ليس ليست بدون فقط إلا أبدا ممنوع
 לא אין בלי רק אל אסור
@@ -196,6 +213,7 @@ def _joined(first: Stretch, second: Stretch) -> Stretch:
 def _numbers(text: str) -> Iterator[Stretch]:
     """Yield numbers with all their groups of digits, and with the word after them, which says what is counted."""
     yield from (Stretch(*match.span(), LiteralKind.CLAUSE) for match in _COUNTS.finditer(text))
+    yield from (Stretch(*match.span(), LiteralKind.BLOB) for match in _SUM.finditer(text))
     for match in _NUMBER.finditer(text):
         word = match[1]
         end = match.start(1) if word is not None and word.strip().lower() in STOPWORDS else match.end()
@@ -206,7 +224,14 @@ def _numbers(text: str) -> Iterator[Stretch]:
 
 def _names(text: str) -> Iterator[Stretch]:
     """Yield names of several words, as their capital letters show them, and words with what their degree is."""
-    yield from (Stretch(*match.span(), None) for match in _DEGREE.finditer(text))
+    yield from (Stretch(*match.span(), None) for pattern in (_DEGREE, _PASSIVE, _CODED) for match in pattern.finditer(text))
+    yield from (Stretch(*match.span("item"), None) for match in _LABELLED.finditer(text))
+    if not text.isascii():
+        yield from (
+            Stretch(*match.span(), None)
+            for match in compiled(_UNSPACED_NAMES).finditer(text)
+            if compiled(UNSPACED).search(match.group())
+        )
     for match in _NAME.finditer(text):
         no_name = _NO_NAME.match(match.group())
         if match.group().count(" ") < _MOST_NAMES:
