@@ -26,7 +26,8 @@ class LiteralKind(Enum):
     QUANTITY = "quantity", 1.4
     NUMBER = "number", 0.9
     BLOB = "blob", 0.1  # too long to be of use on a line
-    PAIR = "pair", 1.0  # a key with its value, or alone, of structured data; ``literals`` finds none, nor clauses
+    PAIR = "pair", 1.0  # a key with its value, or alone, of structured data; ``literals`` finds none, nor what follows
+    ITEM = "item", 1.0  # a label with its value, as an item of a list or a line of a table
     CLAUSE = "clause", 1.0  # words that say something else without one of them, such as a negation
 
     __hash__ = object.__hash__  # each is one object; that of Enum is a call of Python

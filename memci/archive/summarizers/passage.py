@@ -30,6 +30,7 @@ _TELLING_DIGITS = 3
 _KNOWN_DIGITS = 6  # of a number that is somebody's, or something's, such as of a telephone or an order
 _KEY_SHARE = 0.3
 _COUNTED_SHARE = 0.4
+_CELL = re.compile("[ \\t]*\\|[ \\t]*|\\t+|   +")  # between two of a line of a table
 _PAIR_MARK = re.compile(": |=|$")
 _TELLING_VALUE_WORTH = 1.5
 _RARE_WORD_WORTH = 0.8
@@ -142,7 +143,8 @@ class Atoms:
             _split(region[place:first], pieces, others)
             if last:
                 opens = _gaps[pieces[-1][:_MOST_OF_GAP]][2]
-                others[len(pieces) // 2] = region[first:last], _whole(text, start + first, start + last, kind, opens=opens)
+                written = _item(region[first:last]) if kind is LiteralKind.ITEM else region[first:last]
+                others[len(pieces) // 2] = written, _whole(text, start + first, start + last, kind, opens=opens)
                 pieces += ("", "")
                 place = last
         texts, before = pieces[1::2], pieces[:-1:2]
@@ -278,8 +280,8 @@ def _is_rare(word: str, forms: Told) -> bool:
 def _whole(text: str, start: int, end: int, kind: LiteralKind | None, *, opens: bool) -> Said:
     """Return what a literal value says, or a key with its value."""
     mark = text[end] if end < len(text) and text[end] in _AFTER_LIST_NUMBER else ""
-    if kind is LiteralKind.PAIR:
-        return _pair(text[start:end], mark)
+    if kind in (LiteralKind.PAIR, LiteralKind.ITEM):
+        return _pair(_item(text[start:end]) if kind is LiteralKind.ITEM else text[start:end], mark)
     if kind is None or kind is LiteralKind.CLAUSE or (kind is LiteralKind.NUMBER and text[end - 1].isalpha()):
         return _composed(text[start:end], kind)
     worth, shown = kind.worth, text[start:end]
@@ -307,6 +309,11 @@ def _composed(text: str, kind: LiteralKind | None) -> Said:
     forms = tuple((form, worth * share) for said, share in zip(parts.said, shares, strict=True) for form, worth in said.forms)
     words, size = (sum(map(itemgetter(column), parts.said)) for column in (2, 3))
     return Said(forms, estimate(text), words, size, kind, rare=False)
+
+
+def _item(text: str) -> str:
+    """Write a label with its value as ``label: value``, without marks of lists and tables."""
+    return _CELL.sub(": ", text.replace("**", "").replace("`", ""))
 
 
 @lru_cache(maxsize=4_000)

@@ -7,7 +7,7 @@ from memci.archive.summarizers.words import CHINESE_PAIRS, COMMON_WORDS, OTHER_W
 Told = tuple[tuple[str, float], ...]  # what a text says, in lower case, each with its worth where it is said for the first time
 
 FUNCTION_CHARACTERS = frozenset(  # of Chinese and Japanese, which join words rather than tell something
-    "的了是我你您他她它们吗呢吧啊呀哦嗯么哪谁这那有个和与及或也都就还又很在把被让给对从到向于以而但着过之其请好要想能会去来不没再吧"
+    "的了是我你您他她它们吗呢吧啊呀哦嗯么怎哪谁这那有个和与及或也都就还又很在把被让给对从到向于以而但着过之其请好要想能会去来不没再吧"
     "はがをにでともへのですますたてなしいるれらくけさこそかよねえおあう"
 )
 
@@ -25,7 +25,7 @@ _LONGEST_WORD = 22
 _PAIR_WORTHS = (RARE_WORTH, COMMON_WORTH, STOP_WORTH)
 _PLACES = "店馆园院寺山城街路站楼厅场宫桥校区市省县村镇湖江河岛塔庙庄坊堂"  # with which names of places end in Chinese
 CHUNK = re.compile(  # one of them, or what stands between: a name, or a few characters
-    "[{0}]|[^{0}]{{1,11}}[{1}](?![{1}])|[^{0}]{{1,8}}".format("".join(sorted(FUNCTION_CHARACTERS)), _PLACES)
+    "[这那哪][家些里种位边]?|[{0}]|[^{0}]{{1,11}}[{1}](?![{1}])|[^{0}]{{1,8}}".format("".join(sorted(FUNCTION_CHARACTERS)), _PLACES)
 )
 _SUFFIXES = ("'s", "’s", "'re", "’re", "'ve", "’ve", "'ll", "’ll", "'m", "’m", "'d", "’d", "n't", "n’t")
 

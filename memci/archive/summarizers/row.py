@@ -26,6 +26,7 @@ _VALUES = frozenset({LiteralKind.MONEY, LiteralKind.NUMBER})  # of something
 _MEASURED = frozenset({LiteralKind.MONEY, LiteralKind.NUMBER, LiteralKind.QUANTITY})  # an amount of something
 _SETTING = re.compile("=(?:[0-9]+|true|false|null)$")  # of a call, such as a limit
 _SUBJECTS = frozenset({LiteralKind.PATH, LiteralKind.URL, LiteralKind.CLAUSE})
+_ASKING = ("?", "!", "？", "！")  # which a word shows that stands before it
 _AFTER_WORD = " ,，、。"
 _FEW_WORDS = 3  # before the word of a refusal, such as "Unfortunately, I": nothing depends on them
 _OWNER_ATOMS = 2  # before a value, among which what it is the value of is looked for
@@ -54,14 +55,20 @@ def row_words(atoms: Atoms, passages: Sequence[Passage]) -> tuple[Word, ...]:
             lead = _lead(passages, before, number)
             text = " ".join(filter(None, (passage.tool, failures.get(number), text)))
         elif first == end and (gap := atoms.gaps[first][0]) is not None:
-            lead = gap
+            lead = gap[1:] if gap[:1] in _ASKING and words and words[-1][0].endswith(gap[:1]) else gap
         elif not end or any(opens or ";" in (gap or "") for gap, _, opens in atoms.gaps[end : first + 1]):
             lead, text = _after_outcome(outcomes.get(number, ""), text)
-        elif passage.tool or _MEASURED.issuperset((atoms.kinds[end - 1], atoms.kinds[first])):  # whose words are left out
+        elif passage.tool or _is_apart(atoms, end, first):
             lead = PASSAGE
         words.append((text, round(factor * worth, 3) if last else ALWAYS, lead))
         before, end = number, last
     return tuple(words)
+
+
+def _is_apart(atoms: Atoms, end: int, first: int) -> bool:
+    """Return whether words left out before a place, or an amount before them, would be read as belonging to each other."""
+    amounts = sum(kind in _MEASURED for kind in (atoms.kinds[end - 1], atoms.kinds[first]))
+    return amounts > 1 or (amounts > 0 and any("," in (gap or "") for gap, _, _ in atoms.gaps[end : first + 1]))
 
 
 def _placed(runs: Iterator[_Run], passages: Sequence[Passage]) -> list[tuple[int, int, int, int, float]]:

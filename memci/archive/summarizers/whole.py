@@ -78,6 +78,9 @@ _LABELLED = re.compile(  # an item of a list that says what its value is of, suc
     "^[ \\t]*+(?:[-*•·]|[0-9]{1,2}[.)])[ \\t]++(?:\\*\\*)?(?P<item>[^\\W\\d][^\\n:：*]{0,30}+(?:\\*\\*)?[:：](?:\\*\\*)?[ \\t]*+[^\\s*][^\\n]{0,40})$",
     re.MULTILINE,
 )
+_CELLS = re.compile(  # a line of a table with an amount: | name | 85% |, or name and amount with a wide gap between them
+    "^[ \\t|]*+(?P<row>[^|\\n\\t]{1,40}?(?:[ \\t]*\\|[ \\t]*|\\t+|   +)[*`]*[-+$€£¥]?[0-9][0-9.,]*[^|\\n\\t]{0,12}?)[ \\t]*\\|?[ \\t]*$", re.MULTILINE
+)
 _UNSPACED_NAME = "[^\\W{}]{{1,12}}".format("".join(sorted(FUNCTION_CHARACTERS)))
 _UNSPACED_NAMES = (  # one with brackets, those of a list, and the first of these
     f"{_UNSPACED_NAME}[(（][^()（）\\n]{{1,20}}[)）]|(?<=、)[^\\s、，。；！？：,;.!?()（）]{{2,14}}(?=[、，。；！\\n]|$)|{_UNSPACED_NAME}(?=、)"
@@ -133,6 +136,7 @@ _DEGREE = re.compile(  # and the word that means less, or too much, with it
 )
 _SENTENCE_END = re.compile("[.!?…](?=[\\s\"'”’)\\]]|$)|[。！？；\\n\r|]|;\\s")
 _BEFORE_CUT = " ,;:，、；：…"
+_LIST_AFTER = "[*_]*[:：][*_]*[ \\t]*\\n(?:[ \\t]*\\n)?(?:[ \\t]*(?:[-*•·]|[0-9]{1,2}[.)])[ \\t][^\\n]*(?:\\n(?:[ \\t]*\\n)?|$))+"
 _INNER = re.compile("\\w(?:.*\\w)?", re.DOTALL)
 _PART_END = re.compile("[,:;](?=\\s)|[，、：；()（）]|\\s[–—-]\\s")
 
@@ -205,7 +209,7 @@ def _bounded(text: str, number: Stretch) -> Stretch:
 
 def _joined(first: Stretch, second: Stretch) -> Stretch:
     """Join two that overlap: a clause stays one, what is too long to be shown does; else the kind is that of the longer."""
-    kind = next((each for each in (LiteralKind.BLOB, LiteralKind.CLAUSE) if each in (first.kind, second.kind)), None)
+    kind = next((each for each in (LiteralKind.BLOB, LiteralKind.CLAUSE, LiteralKind.ITEM) if each in (first.kind, second.kind)), None)
     longer = max((each for each in (first, second) if each.kind), key=lambda each: each.end - each.start, default=first)
     return Stretch(first.start, max(first.end, second.end), kind or longer.kind)
 
@@ -225,7 +229,8 @@ def _numbers(text: str) -> Iterator[Stretch]:
 def _names(text: str) -> Iterator[Stretch]:
     """Yield names of several words, as their capital letters show them, and words with what their degree is."""
     yield from (Stretch(*match.span(), None) for pattern in (_DEGREE, _PASSIVE, _CODED) for match in pattern.finditer(text))
-    yield from (Stretch(*match.span("item"), None) for match in _LABELLED.finditer(text))
+    yield from (Stretch(*match.span("item"), LiteralKind.ITEM) for match in _LABELLED.finditer(text))
+    yield from (Stretch(*match.span("row"), LiteralKind.ITEM) for match in _CELLS.finditer(text))
     if not text.isascii():
         yield from (
             Stretch(*match.span(), None)
@@ -242,12 +247,19 @@ def _clauses(text: str) -> Iterator[Stretch]:
     """Yield what words that limit something belong to: their sentence where it is short, else its parts between commas."""
     for start, line_end, limits in _limited_sentences(text, _LIMIT):
         end = line_end
-        if end - limits[-1][1] <= _HANGING and text[end : end + 1] == "\n":  # a line that was broken: the next one continues it
+        if listed := compiled(_LIST_AFTER).match(text, end):  # "this happens only if:" and what follows
+            end = start + len(text[start : listed.end()].rstrip()) if _governs(text, limits[-1][1], end) else end
+        elif end - limits[-1][1] <= _HANGING and text[end : end + 1] == "\n":  # a line that was broken: the next one continues it
             end = next((last for _, last in _between(_SENTENCE_END, text, end + 1, len(text))), end)
         is_short = estimate(text[start:end]) <= _SHORT_SENTENCE
         for part in [(start, end)] if is_short else _limited_parts(text, start, end, limits):
             kind = LiteralKind.CLAUSE if estimate(text[slice(*part)]) <= _LONGEST_CLAUSE else LiteralKind.BLOB
             yield Stretch(*part, kind)
+
+
+def _governs(text: str, limit_end: int, end: int) -> bool:
+    """Return whether a limiting word is in the last part of what a list follows, so that it limits what is listed."""
+    return _PART_END.search(text, limit_end, end) is None
 
 
 def _limited_sentences(text: str, pattern: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
