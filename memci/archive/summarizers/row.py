@@ -1,8 +1,9 @@
 """The words of a page that its row in a directory is made of."""
 
+import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from memci.archive.summarizers.literals import LiteralKind
 from memci.archive.summarizers.outcome import failure, outcome
@@ -27,11 +28,13 @@ _MEASURED = frozenset({LiteralKind.MONEY, LiteralKind.NUMBER, LiteralKind.QUANTI
 _SETTING = re.compile("=(?:[0-9]+|true|false|null)$")  # of a call, such as a limit
 _SUBJECTS = frozenset({LiteralKind.PATH, LiteralKind.URL, LiteralKind.CLAUSE})
 _ASKING = ("?", "!", "？", "！")  # which a word shows that stands before it
+_QUESTION = re.compile("[?？]")
 _AFTER_WORD = " ,，、。"
 _FEW_WORDS = 3  # before the word of a refusal, such as "Unfortunately, I": nothing depends on them
 _OWNER_ATOMS = 2  # before a value, among which what it is the value of is looked for
 
 _Run = tuple[int, int, float]  # first atom, that after the last, worth
+_Placed = tuple[int, int, int, int, float]  # the same, after the numbers of its call, or passage, and of its passage
 
 
 def row_words(atoms: Atoms, passages: Sequence[Passage]) -> tuple[Word, ...]:
@@ -44,11 +47,12 @@ def row_words(atoms: Atoms, passages: Sequence[Passage]) -> tuple[Word, ...]:
     factor = _UNSPACED_WORTH if _is_unspaced(atoms) else 1.0
     runs, failures = _placed(_joined(atoms, passages), passages), _failures(passages)
     outcomes = {number: text for number, text in _outcomes(passages) if runs}
+    questions = _question_marks(atoms, passages, runs)
     runs += [(number, number, 0, 0, 0.0) for number in outcomes]
     before, end = -1, 0
     for _, number, first, last, worth in sorted(runs):
         passage, lead = passages[number], " "
-        text = shown(atoms, first, last) if last else outcomes[number]
+        text = shown(atoms, first, last) + questions.get(last, "") if last else outcomes[number]
         if len(text) <= 1:
             continue
         if number != before:
@@ -65,16 +69,43 @@ def row_words(atoms: Atoms, passages: Sequence[Passage]) -> tuple[Word, ...]:
     return tuple(words)
 
 
+def _question_marks(atoms: Atoms, passages: Sequence[Passage], runs: Iterable[_Placed]) -> dict[int, str]:
+    """Return by where a run ends the mark that it has: each question of the assistant shows that it is one, and no answer.
+
+    That is the run that tells most for its tokens, as others are left out before it.
+    """
+    best: dict[int, tuple[float, int]] = {}
+    ends: dict[int, dict[int, int]] = {}
+    for _, number, first, last, worth in runs:
+        if passages[number].speaker == "assistant":
+            asked = ends.setdefault(number, _questions(atoms, passages[number]))
+            if (end := asked.get(last - 1)) is not None:
+                density = math.inf if end == last - 1 else worth / sum(atoms.costs[first:last])
+                best[end] = max(best.get(end, (-1.0, 0)), (density, last))
+    return {last: atoms.after[end][:1] for end, (_, last) in best.items() if end != last - 1}
+
+
+def _questions(atoms: Atoms, passage: Passage) -> dict[int, int]:
+    """Return for each atom of a question the last one of it."""
+    found, end = dict[int, int](), -1
+    for place in reversed(passage.places) if _QUESTION.search(passage.text) else ():
+        end = place if _QUESTION.match(atoms.after[place]) else end
+        if end >= 0:
+            found[place] = end
+        end = -1 if atoms.gaps[place][2] else end
+    return found
+
+
 def _is_apart(atoms: Atoms, end: int, first: int) -> bool:
     """Return whether words left out before a place, or an amount before them, would be read as belonging to each other."""
     amounts = sum(kind in _MEASURED for kind in (atoms.kinds[end - 1], atoms.kinds[first]))
     return amounts > 1 or (amounts > 0 and any("," in (gap or "") for gap, _, _ in atoms.gaps[end : first + 1]))
 
 
-def _placed(runs: Iterator[_Run], passages: Sequence[Passage]) -> list[tuple[int, int, int, int, float]]:
+def _placed(runs: Iterator[_Run], passages: Sequence[Passage]) -> list[_Placed]:
     """Return runs after the numbers of their calls and passages, results right after their calls: calls can run at once."""
     starts = [passage.places.start for passage in passages]
-    placed = list[tuple[int, int, int, int, float]]()
+    placed = list[_Placed]()
     for first, last, worth in runs:
         number = bisect_right(starts, first) - 1
         call = passages[number].call
