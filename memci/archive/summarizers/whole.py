@@ -73,6 +73,7 @@ _PASSIVE = re.compile(  # what can be, or is to be done: without these words it 
     "|[^\\W\\d_]+ werden(?: (?:kann|können|soll|sollen|muss|müssen|wird))?(?!\\w)",
     re.IGNORECASE,
 )
+_NOTICE = re.compile("^[ \\t]*+(?P<words>\\[[A-Z][^\\[\\]\\n]{3,60}\\])[ \\t]*$", re.MULTILINE)  # that an application wrote as a line
 _CODED = re.compile("(?<!\\w)[A-Z][\\w'’-]{1,40} \\([A-Z][A-Z0-9]{1,4}\\)")  # such as Seattle (SEA)
 _LABELLED = re.compile(  # an item of a list that says what its value is of, such as "- **Cabin:** Economy"
     "^[ \\t]*+(?:[-*•·]|[0-9]{1,2}[.)])[ \\t]++(?:\\*\\*)?(?P<item>[^\\W\\d][^\\n:：*]{0,30}+(?:\\*\\*)?[:：](?:\\*\\*)?[ \\t]*+[^\\s*][^\\n]{0,40})$",
@@ -229,6 +230,7 @@ def _numbers(text: str) -> Iterator[Stretch]:
 def _names(text: str) -> Iterator[Stretch]:
     """Yield names of several words, as their capital letters show them, and words with what their degree is."""
     yield from (Stretch(*match.span(), None) for pattern in (_DEGREE, _PASSIVE, _CODED) for match in pattern.finditer(text))
+    yield from (Stretch(*match.span("words"), None) for match in _NOTICE.finditer(text))
     yield from (Stretch(*match.span("item"), LiteralKind.ITEM) for match in _LABELLED.finditer(text))
     yield from (Stretch(*match.span("row"), LiteralKind.ITEM) for match in _CELLS.finditer(text))
     if not text.isascii():
