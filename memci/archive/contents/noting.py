@@ -51,7 +51,7 @@ _CODED = re.compile(  # HAT136; HAT-136, MARE-15-SPRING
 )
 _EDGE = ".,-@+%~"
 _VARIABLE = re.compile(r"(?:[})\]*?$]|\w>)\Z")  # what a slash follows that does not begin a way
-_DEVICES = ("/dev/", "/proc/", "/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/")  # and programs
+_DEVICES = ("/dev/", "/proc/", "/sys/", "/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/")  # and programs
 
 _PATH_KEY = re.compile(r"(?:(?:\b|_)(?:path|file)|Path|File)(?:_?name|Name)?s?$")
 _BARE = re.compile(r"[\w./,'+@~-]*[^\W\d][\w./,'+@~-]*")  # what may be a file's name where nothing but its key tells so
