@@ -51,7 +51,7 @@ _CODED = re.compile(  # HAT136; HAT-136, MARE-15-SPRING
 )
 _EDGE = ".,-@+%~"
 _VARIABLE = re.compile(r"(?:[})\]*?$]|\w>)\Z")  # what a slash follows that does not begin a way
-_DEVICES = ("/dev/", "/proc/", "/sys/", "/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/")  # and programs
+_NO_FILES = ("/dev/", "/proc/", "/sys/", "/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/")  # and programs
 
 _PATH_KEY = re.compile(r"(?:(?:\b|_)(?:path|file)|Path|File)(?:_?name|Name)?s?$")
 _BARE = re.compile(r"[\w./,'+@~-]*[^\W\d][\w./,'+@~-]*")  # what may be a file's name where nothing but its key tells so
@@ -242,7 +242,7 @@ def _is_file(piece: str) -> bool:
     last = piece.rstrip("/").rpartition("/")[2]
     if _has_extension(last):
         return True
-    is_way = piece[:1] in ("/", "~", ".") and "/" in piece[1:-1] and not piece.startswith(("//", *_DEVICES))
+    is_way = piece[:1] in ("/", "~", ".") and "/" in piece[1:-1] and not piece.startswith(("//", *_NO_FILES))
     return is_way and bool(last) and not last.rpartition(".")[0]
 
 
@@ -268,7 +268,7 @@ def _is_way(text: str, *, named: bool) -> bool:
 def _is_bare(text: str) -> bool:
     last = text.rpartition("/")[2]
     is_file = "." in last or last[:1].isupper() or _is_file(text)  # and no folder
-    return is_file and _BARE.fullmatch(text) is not None and not text.startswith(_DEVICES)
+    return is_file and _BARE.fullmatch(text) is not None and not text.startswith(_NO_FILES)
 
 
 def _spaced(match: re.Match[str]) -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from memci.archive.summarizers.entries import Source, clean_name, flat, read_source
 from memci.archive.summarizers.literals import LiteralKind, literals
+from memci.archive.summarizers.outcome import failure
 from memci.archive.summarizers.passage import TELLING_KEY, Atoms
 from memci.archive.summarizers.rarity import STOP_WORTH, Told
 from memci.archive.summarizers.row import row_words
@@ -47,7 +48,6 @@ _TELLING_DIGITS = 3
 _MARK = re.compile(": |=")
 _QUOTES = "\"'`“”‘’"
 _VERB = re.compile("[A-Za-z][a-z]*")
-_FAILED = re.compile("\\s*[{\\[(\"']{0,3}(?:error|failed|failure|exception|traceback)\\b", re.IGNORECASE)
 
 
 class ExtractiveSummarizer:
@@ -237,7 +237,7 @@ def _value(text: str, kind: LiteralKind | None) -> str:
 
 def _state_changes(source: Source) -> list[str]:
     """Return the last calls that changed something, as ``name(arguments)``: no reading by name, no error by result."""
-    failed = {id(call) for call, text in source.results if call is not None and _FAILED.match(text)}
+    failed = {id(call) for call, text in source.results if call is not None and failure(text)}
     changes = []
     for call in (call for call in source.calls if id(call) not in failed):
         verb = _VERB.search(call.name)

@@ -25,7 +25,9 @@ _LONGEST_WORD = 22
 _PAIR_WORTHS = (RARE_WORTH, COMMON_WORTH, STOP_WORTH)
 _PLACES = "店馆园院寺山城街路站楼厅场宫桥校区市省县村镇湖江河岛塔庙庄坊堂"  # with which names of places end in Chinese
 CHUNK = re.compile(  # one of them, or what stands between: a name, or a few characters
-    "[这那哪][家些里种位边]?|[{0}]|[^{0}]{{1,11}}[{1}](?![{1}])|[^{0}]{{1,8}}".format("".join(sorted(FUNCTION_CHARACTERS)), _PLACES)
+    "[这那哪][家些里种位边]?|[{0}]|[^{0}]{{1,11}}[{1}](?![{1}])|[^{0}]{{1,8}}".format(
+        "".join(sorted(FUNCTION_CHARACTERS)), _PLACES
+    )
 )
 _SUFFIXES = ("'s", "’s", "'re", "’re", "'ve", "’ve", "'ll", "’ll", "'m", "’m", "'d", "’d", "n't", "n’t")
 

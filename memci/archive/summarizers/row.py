@@ -17,7 +17,7 @@ _TOKENS, _SHARE = 64.0, 0.75  # of all of them, at most; of the page
 _LEAST_WORTH = 0.15
 _UNSPACED_SHARE = 0.3  # of the tokens, from which on a page is one in a script without spaces
 _UNSPACED_WORTH = 2.0  # of a word there: for a token such words tell half as much by the measures of words
-_RESULT_WORTH = 0.6  # what a word of a result is worth, where those of the dialogue have 1
+_RESULT_WORTH = 0.3  # what a word of a result is worth, where those of the dialogue have 1
 _LONG_TOKENS = 250  # of a page of which the user's first words say most
 _BEGINNING_WORDS, _BEGINNING_WORTH = 16, 0.5  # how many, and what each is worth at least for a token
 _NEAR = 2  # atoms of a script without spaces that are so far apart are shown with what stands between them
@@ -75,13 +75,12 @@ def _question_marks(atoms: Atoms, passages: Sequence[Passage], runs: Iterable[_P
     That is the run that tells most for its tokens, as others are left out before it.
     """
     best: dict[int, tuple[float, int]] = {}
-    ends: dict[int, dict[int, int]] = {}
+    questions = {number: _questions(atoms, each) for number, each in enumerate(passages) if each.speaker == "assistant"}
     for _, number, first, last, worth in runs:
-        if passages[number].speaker == "assistant":
-            asked = ends.setdefault(number, _questions(atoms, passages[number]))
-            if (end := asked.get(last - 1)) is not None:
-                density = math.inf if end == last - 1 else worth / sum(atoms.costs[first:last])
-                best[end] = max(best.get(end, (-1.0, 0)), (density, last))
+        end = questions[number].get(last - 1) if number in questions else None
+        if end is not None:
+            density = math.inf if end == last - 1 else worth / sum(atoms.costs[first:last])
+            best[end] = max(best.get(end, (-1.0, 0)), (density, last))
     return {last: atoms.after[end][:1] for end, (_, last) in best.items() if end != last - 1}
 
 
@@ -98,8 +97,8 @@ def _questions(atoms: Atoms, passage: Passage) -> dict[int, int]:
 
 def _is_apart(atoms: Atoms, end: int, first: int) -> bool:
     """Return whether words left out before a place, or an amount before them, would be read as belonging to each other."""
-    amounts = sum(kind in _MEASURED for kind in (atoms.kinds[end - 1], atoms.kinds[first]))
-    return amounts > 1 or (amounts > 0 and any("," in (gap or "") for gap, _, _ in atoms.gaps[end : first + 1]))
+    amounts = (atoms.kinds[end - 1] in _MEASURED) + (atoms.kinds[first] in _MEASURED)
+    return amounts > 1 or (amounts > 0 and any(gap is not None and "," in gap for gap, _, _ in atoms.gaps[end : first + 1]))
 
 
 def _placed(runs: Iterator[_Run], passages: Sequence[Passage]) -> list[_Placed]:
@@ -124,8 +123,8 @@ def _outcomes(passages: Sequence[Passage]) -> Iterator[tuple[int, str]]:
 
 def _failures(passages: Sequence[Passage]) -> dict[int, str]:
     """Return by number of a call how its result says that it failed, in brackets."""
-    results = ((passage.call, failure(passage.text)) for passage in passages if passage.call is not None)
-    return {call: f"({text})" for call, text in results if call is not None and text}
+    results = [(passage.call, failure(passage.text)) for passage in passages if passage.call is not None]
+    return {call: f"({words})" for call, words in results if words}
 
 
 def _after_outcome(said: str, text: str) -> tuple[str, str]:

@@ -106,7 +106,7 @@ def test_a_url_ends_where_the_text_around_it_goes_on(said: str, urls: list[str])
         ("command", 'cd "/srv/My Documents"', ["/srv/My Documents"]),
         ("file_path", "src/a.py src/b.py", ["src/a.py", "src/b.py"]),
         ("command", "./gradlew build.sh", ["build.sh"]),
-        ("x", "'/usr/bin/python a.py'", ["/usr/bin/python", "a.py"]),
+        ("x", "'/usr/bin/python a.py'", ["a.py"]),
         ("x", '"/a\r[usr-0] b/c d.py"', ["d.py"]),
         ("profile", "I like app.py", ["app.py"]),
     ],

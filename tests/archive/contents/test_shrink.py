@@ -1,13 +1,15 @@
 """What it costs to bring a contents page below its limit, in calls: work for what is new in it."""
 
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 
 import attrs
 
 from memci.archive.contents import contents_page
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Item
 from memci.archive.contents.shrink import Shrinkage, shrink
-from memci.archive.summarizers.summary import plain_words
+from memci.archive.summarizers.summary import ALWAYS, OTHERS, plain_words
 from tests.python_calls import python_calls
 
 ROWS = 16  # of a directory
@@ -49,3 +51,24 @@ def test_less_detail_costs_a_few_calls_an_entry() -> None:
     few, many = ([entry(number) for number in range(1, pages + 1)] for pages in (50, 100))
     once, twice = (python_calls(partial(shrunk, list(each), 20 * len(each), directories=False)).total() for each in (few, many))
     assert twice <= 2.1 * once
+
+
+def test_a_word_that_is_always_shown_needs_another_one() -> None:
+    """At any price a row has it as long as it has any other word, and goes with the last of them."""
+    entries: list[Item] = []
+    for number in range(1, 8 * ROWS + 1):
+        words = (
+            (f"harbour{number}", 9.0, ""),
+            (f"lantern{number}", 3.0, " "),
+            ("unable", ALWAYS, OTHERS),
+            (f"orchard{number}", 1.0, " "),
+        )
+        entries.append(attrs.evolve(entry(number), words=words))
+    rows = [said for limit in (3_800, 3_500, 2_500) for said in rows_of(shrunk(entries, limit))]
+    assert {2, 4} == set(map(len, rows))
+    assert all(said[-2] == "unable" or said[-1] == "unable" for said in rows)
+
+
+def rows_of(made: Shrinkage) -> list[tuple[str, ...]]:
+    """Return the words of each page in each directory."""
+    return [tuple(span[1] for span in said) for item in made.directories for _, said in groupby(item.spans, itemgetter(0))]

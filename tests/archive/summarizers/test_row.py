@@ -47,7 +47,7 @@ def test_calls_that_run_at_once_have_their_own_results(order: tuple[int, int]) -
     ends = {1: "permission denied for user deploy", 2: "tests/test_a.py ......F....F\n" * 8 + "2 failed, 30 passed in 3.1s"}
     calls = calling(("Bash", {"command": "rm -r /srv/cache"}), ("Bash", {"command": "pytest tests -q"}))
     said = row_of(user("clean up and test"), calls, *(result(number, ends[number]) for number in order), assistant("See above."))
-    first, second = said.index("Bash rm -r /srv/cache: permission denied"), said.index("Bash pytest tests -q: ")
+    first, second = said.index("Bash (permission denied) rm -r /srv/cache: "), said.index("Bash pytest tests -q: ")
     assert first < second < said.index("2 failed, 30 passed in 3.1s")
 
 
@@ -90,6 +90,78 @@ def test_each_command_of_a_line_is_shown_whole_or_not_at_all() -> None:
     assert "git status --short" in said
     assert "newer" not in said or "find . -name '*.py' -newer setup.py" in said
     assert "repository" not in said or "echo 'not a repository'" in said
+
+
+def test_a_refusal_is_shown_whatever_else_is() -> None:
+    """What was asked and refused does not read as done, also where most words have no room."""
+    said = row_of(
+        user("Please remove the passenger named Sophia from my upcoming flights to Lisbon."),
+        assistant("I'm unable to remove a passenger from an existing reservation. You may need to contact a human agent."),
+    )
+    assert "Sophia" in said
+    assert " → unable" in said
+
+
+def test_a_refusal_that_its_clause_begins_with_is_shown_once() -> None:
+    """The rest of a short clause follows the word without saying it again; of other words, a mark sets it apart."""
+    said = row_of(user("Is there any zoo that we could walk to?"), assistant("I'm unable to find zebras."))
+    assert " → unable to find zebras" in said
+    said = row_of(
+        user("Any zoo nearby?"), assistant("Zebras live in Leipzig. Unfortunately, that is too far for today, my friend.")
+    )
+    assert " → Unfortunately; Zebras" in said
+
+
+def test_a_request_to_confirm_is_shown() -> None:
+    """What was only offered does not read as done."""
+    said = row_of(
+        user("Book HAT088 for Daiki Lee."), assistant("HAT088 for Daiki Lee, $172. Please confirm, and I will book it.")
+    )
+    assert " → Please confirm; HAT088" in said
+
+
+def test_a_call_that_failed_says_so() -> None:
+    """The word of its result stands with the call, whatever else of the result is shown."""
+    said = row_of(user("rename it"), calling(("Edit", RENAMED)), result(1, "Error: file was modified. " * 30), assistant("Hm."))
+    assert f"Edit (Error) {INVOICE}: total → amount" in said
+
+
+def test_what_the_assistant_asks_is_no_answer() -> None:
+    """Words of a question that it asked have its mark, those of its answer do not."""
+    said = row_of(user("Cancel my flights."), assistant("Gladly. Was it cancelled by the airline, or is it a change of plans?"))
+    assert "?" in said.partition(" → ")[2]
+    assert "?" not in row_of(user("Cancel my flights."), assistant("The airline cancelled them."))
+
+
+def test_the_words_of_a_condition_govern_the_list_below() -> None:
+    """What happens only under a condition is not shown without it."""
+    listed = "1. The migration of invoices stopped halfway\n2. A worker restarted the importer twice"
+    said = row_of(user("Why?"), assistant(f"The state file is stale. This could happen if:\n\n{listed}\n\nI will look."))
+    assert "importer" not in said or "This could happen if" in said
+
+
+def test_settings_of_a_call_are_left_out() -> None:
+    """A limit or a switch tells nothing of what was looked for."""
+    said = row_of(user("look"), calling(("Grep", {"pattern": "zebra", "limit": 30, "multiline": True})), result(1, "a.py"))
+    assert "pattern=zebra" in said
+    assert "limit" not in said
+    assert "multiline" not in said
+
+
+def test_an_amount_after_a_comma_is_apart() -> None:
+    """Amounts of two parts of a sentence are not read as one."""
+    said = row_of(user("Use the certificate for $299, and cover the remaining $76 with the voucher."), assistant("Done."))
+    assert "$299, " in said
+
+
+def test_a_label_stays_with_its_value() -> None:
+    """Neither a label nor its value is shown alone, in a list or a table."""
+    listed = "- **Flight Number:** HAT271\n- **Seats:** Aisle and middle\n| Fare | Price |\n|---|---|\n| Basic | 85.7% |"
+    said = row_of(user("Yes, book it."), assistant(f"Booked:\n{listed}"))
+    assert ("Flight Number" in said, "Seats" in said, "Basic" in said) == (
+        "Flight Number: HAT271" in said, "Seats: Aisle and middle" in said, "Basic: 85.7%" in said
+    )  # fmt: skip
+    assert "85.7%" not in said or "Basic: 85.7%" in said
 
 
 def test_what_the_application_says_is_no_part_of_the_row() -> None:

@@ -67,7 +67,7 @@ def test_no_line_says_what_was_not_said(turns: list[tuple[list[str], list[str]]]
 
 def test_the_yardstick_sees_what_it_is_to_see(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where clauses and groups of digits are not kept together, as they once were not, both kinds of fault are found."""
-    for finder in ("_numbers", "_names", "_clauses"):
+    for finder in ("_numbers", "_names", "limited_clauses"):
         monkeypatch.setattr(whole_texts, finder, lambda _: [])
     chance = random.Random(1)  # noqa: S311 (chance, not secrets)
     turns = [[(chance.sample([*RULES, *NUMBERS], 4), chance.sample([*RULES, *NUMBERS], 4)) for _ in range(6)] for _ in range(5)]

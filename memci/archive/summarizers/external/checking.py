@@ -7,10 +7,10 @@ from itertools import chain
 
 import attrs
 
+from memci.archive.summarizers.clauses import denied_clauses, denies, sentences, undenied
 from memci.archive.summarizers.extractive import one_line
 from memci.archive.summarizers.literals import LiteralKind, literals
 from memci.archive.summarizers.summary import Summary
-from memci.archive.summarizers.whole import denied_clauses, denies, sentences, undenied
 from memci.archive.summarizers.words import COMMON_WORDS, STOPWORDS, UNSPACED, compiled, words
 
 SLACK = 1.5  # a summary may have so many times the tokens that it was given: models count badly

@@ -1,0 +1,141 @@
+"""Finds the clauses of a text that a word limits: a negation, a condition, an exception, or how something is meant."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from memci.archive.summarizers.words import compiled, estimate
+
+_SHORT_SENTENCE = 26.0  # tokens up to which a sentence is one clause
+_HANGING = 8  # characters between a limiting word and the end of its line, as of "without a", that do not say what it limits
+_FEW_TOKENS = 4.0  # of a part between commas that says too little by itself, such as "do not" or an item of a list
+
+# Words that a clause is not to be shown without: they deny it, forbid it, or make an exception of it ...
+_DENYING = """
+no not never none nobody nothing nowhere neither nor without cannot cant dont doesnt didnt isnt wasnt wont hardly barely unless
+except only unable impossible avoid refuse refused forbid forbidden
+nicht unmöglich kein keine keinen keinem keiner keines nie niemals nichts niemand ohne nur außer
+ne pas jamais rien personne aucun aucune sans sauf seulement
+nunca jamás imposible nada nadie ningún ninguno ninguna sin excepto solo sólo salvo tampoco
+não impossível nem nenhum nenhuma sem exceto apenas somente
+non mai impossibile niente nessuno nessuna senza tranne soltanto
+niet onmogelijk geen nooit niets niemand zonder alleen tenzij
+inte ingen inget aldrig utan bara ikke aldri aldrig uten ei ilman vain
+nie nigdy bez tylko chyba oprócz
+değil yok asla hiç sadece olmadan
+не нет ни невозможно никогда нельзя без только кроме никто ничего ні немає тільки
+δεν μην μη όχι χωρίς μόνο ποτέ
+لا لم لن ليس ليست بدون فقط إلا أبدا ممنوع
+לא אין בלי רק אל אסור
+नहीं न मत बिना केवल सिर्फ कभी
+"""
+# ... or say how it is meant, or when it holds.
+_QUALIFYING = """
+until till must if whether instead stop maybe perhaps might should falls bis muss müssen sondern vielleicht si doit jusqu hasta
+até finché tot moet если пока должен должна должны нужно якщо αν إذا אם अगर
+"""
+
+
+def _any_of(table: str) -> str:
+    return "|".join(sorted(set(table.split()), key=len, reverse=True))
+
+
+_DENIAL = (
+    f"(?<!\\w)(?:(?:{_any_of(_DENYING)})(?!\\w)|n['’]\\w)|(?<=[^\\W\\d_])n['’]t(?!\\w)|off[ -]limits(?!\\w)"
+    "|(?:(?<![是能可好])|(?<=是)(?!不是)|(?<=能)(?!不能)|(?<=可)(?!不可)|(?<=好)(?!不好))不(?!错|过|仅|但|同|客气|用谢|好意思|[?？]|$)"
+    "|(?<![特区分个级差])别(?![的人墅名])|(?<!有)没(?![?？]|$)|沒|勿|未(?!来)"
+    "|无法|無|禁止|只|仅|除非|除了|除外|ない|なかった|ません|ず(?=に)|だけ|しか|以外"
+    "|(?<![가-힣])(?:안|못)(?= )|않|없|말(?=[아고라])|지 마|금지|만(?= )|제외|ไม่|ห้าม|อย่า|เท่านั้น|ยกเว้น"
+)
+_CONTRAST = "(?<!\\w)(?:rather than|contrary to|as opposed to)(?!\\w)"
+_LIMIT = f"{_DENIAL}|(?<!\\w)(?:{_any_of(_QUALIFYING)})(?!\\w)|必须|如果|要是|もし|なら|ถ้า|{_CONTRAST}"
+# Those of them that say when what follows the comma holds.
+_CONDITION = (
+    "(?<!\\w)(?:if|unless|until|till|whether|except|instead|falls|bis|si|sauf|jusqu|hasta|salvo|até|finché|tenzij|tot|chyba|eğer"
+    "|если|пока|якщо|αν|إذا|إلا|אם|अगर)(?!\\w)|除非|除了|如果|要是|もし|なら|ถ้า|ยกเว้น"
+)
+_SENTENCE_END = re.compile("[.!?…](?=[\\s\"'”’)\\]]|$)|[。！？；\\n\r|]|;\\s")
+_LIST_AFTER = "[*_]*[:：][*_]*[ \\t]*\\n(?:[ \\t]*\\n)?(?:[ \\t]*(?:[-*•·]|[0-9]{1,2}[.)])[ \\t][^\\n]*(?:\\n(?:[ \\t]*\\n)?|$))+"
+_INNER = re.compile("\\w(?:.*\\w)?", re.DOTALL)
+_PART_END = re.compile("[,:;](?=\\s)|[，、：；()（）]|\\s[–—-]\\s")
+
+
+def limited_clauses(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of what words that limit something belong to. O(length of the text).
+
+    That is their sentence where it is short, with the list that follows it where they limit what is listed; else parts of it.
+    """
+    for start, line_end, limits in _limited_sentences(text, _LIMIT):
+        end = line_end
+        listed = compiled(_LIST_AFTER).match(text, end)
+        if listed is not None and _PART_END.search(text, limits[-1][1], end) is None:  # "only if:" and what is listed below it
+            end = start + len(text[start : listed.end()].rstrip())
+        elif end - limits[-1][1] <= _HANGING and text[end : end + 1] == "\n":  # a line that was broken: the next one continues it
+            end = next((last for _, last in _between(_SENTENCE_END, text, end + 1, len(text))), end)
+        is_short = estimate(text[start:end]) <= _SHORT_SENTENCE
+        yield from [(start, end)] if is_short else _limited_parts(text, start, end, limits)
+
+
+def denied_clauses(text: str) -> list[tuple[int, int]]:
+    """Return start and end of each clause with a word that denies, forbids or excepts something. O(its length)."""
+    sentences_with = _limited_sentences(text, _DENIAL)
+    return [part for start, end, denials in sentences_with for part in _limited_parts(text, start, end, denials)]
+
+
+def undenied(text: str) -> str:
+    """Return a text without the words that deny, forbid or except something. O(its length)."""
+    return compiled(_DENIAL, re.IGNORECASE).sub(" ", text)
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text, from their first letter or digit to their last. O(its length)."""
+    return [text[start:end] for start, end in _between(_SENTENCE_END, text, 0, len(text))]
+
+
+def denies(text: str) -> bool:
+    """Return whether a text has a word that denies, forbids or excepts something."""
+    return compiled(_DENIAL, re.IGNORECASE).search(text) is not None
+
+
+def _limited_sentences(text: str, pattern: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+    """Yield start and end of each sentence with a word that a pattern finds, and the places of these words."""
+    limits, place = [limit.span() for limit in compiled(pattern, re.IGNORECASE).finditer(text)], 0
+    for start, end in _between(_SENTENCE_END, text, 0, len(text)) if limits else ():
+        first = place
+        while place < len(limits) and limits[place][0] < end:
+            place += 1
+        if first < place:
+            yield start, end, limits[first:place]
+
+
+def _between(ends: re.Pattern[str], text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield start and end of what stands between marks, from its first letter or digit to its last."""
+    for mark_start, mark_end in chain((mark.span() for mark in ends.finditer(text, start, end)), ((end, end),)):
+        inner = _INNER.search(text, start, mark_start)
+        if inner is not None:
+            yield inner.span()
+        start = mark_end
+
+
+def _limited_parts(text: str, start: int, end: int, limits: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a sentence with a limiting word, each with its neighbours that it may belong to."""
+    parts = list(_between(_PART_END, text, start, end))
+    starts = [limit_start for limit_start, _ in limits]
+    is_limited = [bisect_left(starts, first) < bisect_left(starts, last) for first, last in parts]
+    condition, beginnings = compiled(_CONDITION, re.IGNORECASE), set(starts)
+    run: tuple[int, int] | None = None
+    continues = False
+    for number, (first, last) in enumerate(parts):
+        begins = number + 1 < len(parts) and parts[number + 1][0] in beginnings
+        is_short = estimate(text[first:last]) <= _FEW_TOKENS
+        if run is not None and (continues or is_short or is_limited[number]):
+            run = run[0], last
+        else:
+            if run is not None:
+                yield run
+            run = (first, last) if is_limited[number] or begins else None
+        is_condition = is_limited[number] and condition.search(text, first, last) is not None
+        continues = run is not None and (begins or is_condition or (is_limited[number] and is_short))
+    if run is not None:
+        yield run
