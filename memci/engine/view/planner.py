@@ -20,6 +20,9 @@ from memci.errors import ConfigError, is_line, shown
 # share of that they are more before a fold and less after it; of short pages, as in talk, and of long ones, as of agents.
 VERBATIM_SHARES, SWING_SHARES = (0.385, 0.475), (0.3, 0.45)
 SHORT_TOKENS, LONG_TOKENS = 100, 400  # mean sizes of pages that are called so
+LONG_HISTORY = 4, 16  # how many times as long as the budget a conversation is, from where on it counts as longer, and as long
+LONG_HISTORY_SHARE = 0.6  # of the verbatim share, which is left then
+LEAST_VERBATIM_TOKENS = 5_000  # which a long conversation does not go below for that
 LEAST_CONTENTS_SHARE = 0.13  # of the room beside the system part, which the contents page may take in any case
 LEAST_GAP_SHARE = 0.1  # of the room of verbatim pages: the gap between the marks
 
@@ -139,7 +142,7 @@ def next_folded(state: State, config: Config) -> Iterator[Page]:
     if not is_near and lines is None:
         return
     if isinstance(active.low_water, str):
-        verbatim, swing = _shares(state)
+        verbatim, swing = _shares(state, budget)
         most = 1.3 * max(2 * swing * verbatim, LEAST_GAP_SHARE) * budget
     else:
         most = (active.high_water - active.low_water) * budget
@@ -333,7 +336,7 @@ def low_mark(state: State, config: Config, layout: Layout, budget: int) -> float
     prices = config.prices
     factor = 2 * (prices.write - prices.read) / prices.read * state.traffic.tokens_per_call * state.scale
     cheapest = (math.sqrt(factor**2 + 4 * factor * (room + contents)) - factor) / 2
-    verbatim, swing = _shares(state)
+    verbatim, swing = _shares(state, conversation)
     mean = verbatim * conversation
     widest = 2 * min(swing * mean, room - mean)
     return high - min(cheapest, max(widest, LEAST_GAP_SHARE * room))
@@ -348,17 +351,23 @@ def contents_limit(state: State, config: Config, budget: int) -> int:
     system += (state.directive_tokens if state.directives else 0) + (state.mount_tokens if state.mounts else 0)
     conversation = conversation_budget(state, budget)
     room = max(conversation - math.ceil(system * state.scale), 0)
-    verbatim, swing = _shares(state)
+    verbatim, swing = _shares(state, conversation)
     most = room - (1 + swing) * verbatim * conversation
     return int(max(most, LEAST_CONTENTS_SHARE * room))
 
 
-def _shares(state: State) -> tuple[float, float]:
-    """Return what verbatim pages have of a budget on average, and how far that swings, by the mean size of the pages so far."""
+def _shares(state: State, budget: float) -> tuple[float, float]:
+    """Return what verbatim pages have of a budget on average, and how far that swings, by the mean size of the pages so far.
+
+    Where a conversation is many times as long as the budget, so that its contents page has more to list, they have less.
+    """
     size = state.traffic.tokens / max(state.next_number[USER] - 1, 1)
     place = min(max((size - SHORT_TOKENS) / (LONG_TOKENS - SHORT_TOKENS), 0.0), 1.0)
     (short, long), (narrow, wide) = VERBATIM_SHARES, SWING_SHARES
-    return short + place * (long - short), narrow + place * (wide - narrow)
+    verbatim, (least, most) = short + place * (long - short), LONG_HISTORY
+    length = min(max((state.traffic.tokens / budget - least) / (most - least), 0.0), 1.0)
+    fewest = min(verbatim, max(LONG_HISTORY_SHARE * verbatim, LEAST_VERBATIM_TOKENS / budget))
+    return verbatim + length * (fewest - verbatim), narrow + place * (wide - narrow)
 
 
 def entry_room(limit: int, page_tokens: int) -> int:
