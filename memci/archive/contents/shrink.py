@@ -22,6 +22,7 @@ ROW_TOKENS = 3.0  # what a row has to be worth more than, at the price of a toke
 WORD_TOKENS, MARK_TOKENS = 0.3, 1.0  # what a word takes beside its own tokens; what the mark before another sentence does
 RARER = 0.35  # the worth of a word that n pages say is divided by n to this power
 FEW_PAGES, MANY_TOKENS = 500, 45_000  # a word is worth half after MANY_TOKENS / (pages - FEW_PAGES) tokens of better ones
+LONG_TERSE = 0.05  # the same of long pages: after 12 tokens
 FEWEST_TOKENS = 2.5  # for each page, to which rows are brought down at least where nothing may be lost for one window
 LOWEST_PRICE, PRICE_STEP, _MOST_STEPS = 0.1, 1.05, 200
 SHORT_PAGE = 3  # times the size of its entry; where most are shorter, rows say the same for less
@@ -60,6 +61,7 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
     titled: tuple[str, Collection[str]] | None = None,
     far: Collection[str] | None = None,
     weights: Weights | None = None,
+    length: float = 0.0,
 ) -> Shrinkage:
     """Bring a contents page of over *limit* tokens, oldest first, down to *low_share* of it, as far as that goes. O(entries).
 
@@ -69,10 +71,11 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
     *limit* is less for one window: entries stay while there is that. *count* gives the tokens of a text; *has_pages* tells
     whether any page has a number from one to another. Entries that are *far* share directories in any case, and then the others
     only where the page is too large; ``None`` where it is not distance that decides. With *weights*, the least important
-    entries lose detail and leave first, and the most important ones stay beside directories.
+    entries lose detail and leave first, and the most important ones stay beside directories. *length* is that of pages, from 0
+    for short ones to 1: more of what a long one says is left out, so that more of them have a row.
     """
     worth = None if weights is None else partial(importance, turn=turn, weights=weights)
-    page = Shrinking(entries, limit, count, has_pages, worth)
+    page = Shrinking(entries, limit, count, has_pages, worth, length)
     if titled is not None:
         page.close_topic(*titled)
     if far is not None:
@@ -108,6 +111,7 @@ class Shrinking:
         count: Callable[[str], int],
         has_pages: Callable[[int, int], bool],
         worth: Callable[[Item], float] | None = None,
+        length: float = 0.0,
     ) -> None:
         self.entries = list(entries)
         self.members: dict[str, list[str]] = {}  # what new directories group, of entries and directories that there were
@@ -117,7 +121,8 @@ class Shrinking:
         self._worth = worth
         self._weights = _Weights(entries)
         pages = sum(entry.pages for entry in entries)
-        self._terse = max(0, pages - FEW_PAGES) / MANY_TOKENS  # rows of many pages are short, so that more have one
+        # Rows of long pages, and of many pages, are short, so that more have one.
+        self._terse = LONG_TERSE * length + max(0, pages - FEW_PAGES) / MANY_TOKENS
         self._most_rows = max(MOST_ROWS, min(round(ROWS_SHARE * pages), LARGEST))
 
     @property

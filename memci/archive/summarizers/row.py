@@ -18,6 +18,8 @@ _LEAST_WORTH = 0.15
 _UNSPACED_SHARE = 0.3  # of the tokens, from which on a page is one in a script without spaces
 _UNSPACED_WORTH = 2.0  # of a word there: for a token such words tell half as much by the measures of words
 _RESULT_WORTH = 0.3  # what a word of a result is worth, where those of the dialogue have 1
+_FENCE = "```"
+_CODE_WORTH = 0.1  # what a word of code is worth that an answer shows; what it is for is said beside it
 _LONG_TOKENS = 250  # of a page of which the user's first words say most
 _BEGINNING_WORDS, _BEGINNING_WORTH = 16, 0.5  # how many, and what each is worth at least for a token
 _NEAR = 2  # atoms of a script without spaces that are so far apart are shown with what stands between them
@@ -186,6 +188,8 @@ def _chosen(atoms: Atoms, passages: Sequence[Passage]) -> list[_Run]:
         elif passage.speaker == "call":  # what is only the name of an argument has its value behind it; a limit tells nothing
             texts = zip(found, atoms.texts[some], atoms.after[some], strict=True)
             found = [0.0 if after[:1] == "=" or _SETTING.search(text) else worth for worth, text, after in texts]
+        elif passage.speaker == "assistant" and _FENCE in passage.text:
+            found = [worth * _CODE_WORTH if code else worth for worth, code in zip(found, _in_code(atoms, passage), strict=True)]
         elif passage.speaker == "user" and beginning > 0:
             for number, place in enumerate(passage.places):
                 if beginning <= 0:
@@ -194,6 +198,15 @@ def _chosen(atoms: Atoms, passages: Sequence[Passage]) -> list[_Run]:
                 found[number] = max(found[number], _BEGINNING_WORTH * costs[place])
         worths += found
     return _dense(atoms, worths, _subjects(atoms, passages), min(_TOKENS, _SHARE * size))
+
+
+def _in_code(atoms: Atoms, passage: Passage) -> list[bool]:
+    """Return of each atom whether it is in a block of code."""
+    found, inside = list[bool](), passage.text.lstrip().startswith(_FENCE)
+    for place in passage.places:
+        found.append(inside)
+        inside ^= atoms.after[place].count(_FENCE) % 2 == 1
+    return found
 
 
 def _dense(atoms: Atoms, worths: Sequence[float], subjects: Mapping[int, int], room: float) -> list[_Run]:

@@ -33,7 +33,7 @@ from memci.errors import ConfigError, ConflictError, MemciError
 from memci.messages.tokens.message_tokens import PLAIN_TOKENS
 
 LIGHTER = {"light": 0.2, "medium": 0.4, "heavy": 0.6}  # by which share a fold makes a window smaller
-WORKING_SHARE, MOST_WORKING_TOKENS = 0.33, 320  # what the working set may take of the contents page's room, and at most
+WORKING_SHARE, MOST_WORKING_TOKENS = 0.36, 360  # what the working set may take of the contents page's room, and at most
 
 
 def fold_at_marks(core: Core, opened: int) -> None:
@@ -426,6 +426,7 @@ def _shrunk(  # noqa: PLR0913 (what decides it)
         titled=titled,
         far=_far(core, contents),
         weights=_weights(core) if core.config.eviction.order == "importance" else None,
+        length=planner.page_length(core.state),
     )
 
 

@@ -361,13 +361,18 @@ def _shares(state: State, budget: float) -> tuple[float, float]:
 
     Where a conversation is many times as long as the budget, so that its contents page has more to list, they have less.
     """
-    size = state.traffic.tokens / max(state.next_number[USER] - 1, 1)
-    place = min(max((size - SHORT_TOKENS) / (LONG_TOKENS - SHORT_TOKENS), 0.0), 1.0)
+    place = page_length(state)
     (short, long), (narrow, wide) = VERBATIM_SHARES, SWING_SHARES
     verbatim, (least, most) = short + place * (long - short), LONG_HISTORY
     length = min(max((state.traffic.tokens / budget - least) / (most - least), 0.0), 1.0)
     fewest = min(verbatim, max(LONG_HISTORY_SHARE * verbatim, LEAST_VERBATIM_TOKENS / budget))
     return verbatim + length * (fewest - verbatim), narrow + place * (wide - narrow)
+
+
+def page_length(state: State) -> float:
+    """Return how long the pages so far are on average, from 0 for short ones to 1."""
+    size = state.traffic.tokens / max(state.next_number[USER] - 1, 1)
+    return min(max((size - SHORT_TOKENS) / (LONG_TOKENS - SHORT_TOKENS), 0.0), 1.0)
 
 
 def entry_room(limit: int, page_tokens: int) -> int:
