@@ -4,7 +4,7 @@ import pytest
 
 from memci.quality.scoring.truth import cut_numbers, inverted, said_of
 
-PAGE = "Please use +31 6 5513 0862. We met 12 people on 5 June 2026, in rooms 3 and 4."
+PAGE = "Please use +31 6 5513 0862. We met 12 people on 5 June 2026, in rooms 3 and 4. abc123 1-20,25-30."
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,8 @@ PAGE = "Please use +31 6 5513 0862. We met 12 people on 5 June 2026, in rooms 3 
         ("rooms 12 5; 2026", []),
         ("met 2 people in 202", ["2", "202"]),
         ("usr 17", ["17"]),
+        ("abc123; 1-20,25-30", []),
+        ("1-20", ["1-20"]),
     ],
 )
 def test_numbers_are_whole(row: str, cut: list[str]) -> None:

@@ -75,7 +75,7 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
     for short ones to 1: more of what a long one says is left out, so that more of them have a row.
     """
     worth = None if weights is None else partial(importance, turn=turn, weights=weights)
-    page = Shrinking(entries, limit, count, has_pages, worth, length)
+    page = Shrinking(entries, limit, count, has_pages, worth, length=length)
     if titled is not None:
         page.close_topic(*titled)
     if far is not None:
@@ -104,13 +104,14 @@ def shrink(  # noqa: PLR0913 (each is a different limit)
 class Shrinking:
     """A contents page that gets shorter, step by step; what its directories say are words of the pages themselves."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (each is a different measure)
         self,
         entries: Sequence[Item],
         limit: int,
         count: Callable[[str], int],
         has_pages: Callable[[int, int], bool],
         worth: Callable[[Item], float] | None = None,
+        *,
         length: float = 0.0,
     ) -> None:
         self.entries = list(entries)

@@ -10,6 +10,7 @@ from memci.archive.summarizers.words import words
 
 _SEPARATOR = "[ \u00a0\u202f.,:/'’+()–-]"
 _NUMBER = re.compile(f"(?<![A-Za-z0-9])[A-Za-z]*+[0-9][A-Za-z0-9]*+(?:{_SEPARATOR}[A-Za-z]*+[0-9][A-Za-z0-9]*+)*+")
+_NAME = re.compile("(?:^| )([a-z]+[0-9][a-z0-9]*)(?: |$)")  # such as abc123, no part of the number beside it
 _LIMIT = re.compile(
     r"\b(?:not|never|no|cannot|without|only|unless|until|must|except|nicht|kein\w*|nie|ohne|pas|jamais|sans|nunca|jamás|sin|não|mai|non"
     r"|niet|geen|не|нет|никогда|нельзя|без|только|δεν|μην|لا|لم|لن|ليس|بدون|فقط|לא|אין|בלי|नहीं|मत|बिना)\b|n['’]t\b"
@@ -33,7 +34,7 @@ def said_of(row: str) -> str:
 
 def cut_numbers(said: str, shown: str) -> list[str]:
     """Return the numbers of *shown*, with their groups of digits, that no number of *said* is the whole of. O(both)."""
-    whole = {match.group() for match in _NUMBER.finditer(_plain(said))}
+    whole = {part for match in _NUMBER.finditer(_plain(said)) for part in (match.group(), *_NAME.split(match.group()))}
     return [match.group() for match in _NUMBER.finditer(shown) if not _is_made_of(match.group().split(" "), whole)]
 
 

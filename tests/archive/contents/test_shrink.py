@@ -21,9 +21,16 @@ def entry(number: int) -> ContentsEntry:
     return ContentsEntry(index=f"usr-{number}", title="harbour", words=words, tokens=200, shown_tokens=shown)
 
 
-def shrunk(entries: list[Item], limit: int, *, directories: bool = True) -> Shrinkage:
+def shrunk(entries: list[Item], limit: int, *, directories: bool = True, length: float = 0.0) -> Shrinkage:
     return shrink(
-        entries, limit=limit, low_share=0.9, directories=directories, turn=1, count=len, has_pages=lambda _first, _last: False
+        entries,
+        limit=limit,
+        low_share=0.9,
+        directories=directories,
+        turn=1,
+        count=len,
+        has_pages=lambda _first, _last: False,
+        length=length,
     )
 
 
@@ -67,6 +74,17 @@ def test_a_word_that_is_always_shown_needs_another_one() -> None:
     rows = [said for limit in (3_800, 3_500, 2_500) for said in rows_of(shrunk(entries, limit))]
     assert {2, 4} == set(map(len, rows))
     assert all(said[-2] == "unable" or said[-1] == "unable" for said in rows)
+
+
+def test_rows_of_long_pages_are_shorter_and_more() -> None:
+    """In the same room more of them have a row, each with fewer words."""
+    entries: list[Item] = []
+    for number in range(1, 4 * ROWS + 1):
+        words = tuple((f"word{place}of{number}", 1.0 + 0.1 * (number % 9), " ") for place in range(12))
+        entries.append(attrs.evolve(entry(number), words=words))
+    short, long = (rows_of(shrunk(entries, 1_500, length=length)) for length in (0.0, 1.0))
+    assert len(short) < len(long)
+    assert max(map(len, short)) > max(map(len, long))
 
 
 def rows_of(made: Shrinkage) -> list[tuple[str, ...]]:

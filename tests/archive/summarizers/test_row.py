@@ -148,6 +148,17 @@ def test_settings_of_a_call_are_left_out() -> None:
     assert "multiline" not in said
 
 
+def test_code_of_an_answer_tells_less_than_what_it_is_for() -> None:
+    """Names of a block of code are worth less than words around it."""
+    code = "```python\nzebra_client.quokka()\n```"
+    answer = assistant(f"Create the penguin first.\n{code}\nThen close the walrus handle.")
+    words = ExtractiveSummarizer().summarize([facts(user("How?")), facts(answer)], max_tokens=64).words
+    worths = {text: worth for text, worth, _ in words}
+    assert max((worth for text, worth in worths.items() if "zebra" in text), default=0.0) < min(
+        worths["penguin"], worths["walrus"]
+    )
+
+
 def test_an_amount_after_a_comma_is_apart() -> None:
     """Amounts of two parts of a sentence are not read as one."""
     said = row_of(user("Use the certificate for $299, and cover the remaining $76 with the voucher."), assistant("Done."))

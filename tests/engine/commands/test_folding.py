@@ -110,6 +110,22 @@ def test_contents_get_what_verbatim_pages_leave() -> None:
     assert int(0.13 * room) == planner.contents_limit(session._core.state, session._core.config, 10_000)
 
 
+def test_contents_get_more_of_a_long_conversation() -> None:
+    """From four times its budget on, verbatim pages have less the longer it is, down to a share of theirs, or 5,000 tokens."""
+    session = open_session(recall={"protocol": "none"})
+    talk(session, 4, words=1_000)
+    state, config = session._core.state, session._core.config
+    length, limits = state.traffic.tokens, []
+    for times in (1, 4, 10, 16, 40):
+        state.traffic.tokens = 20_000 * times
+        limits.append(planner.contents_limit(state, config, 20_000))
+    state.traffic.tokens = length
+    shares = (0.475, 0.475, 0.475 * 0.8, 0.475 * 0.6, 0.475 * 0.6)
+    assert [20_000 - 1.45 * share * 20_000 for share in shares] == pytest.approx(limits, abs=1)
+    state.traffic.tokens = 1_000_000
+    assert 12_000 - 1.45 * 5_000 == pytest.approx(planner.contents_limit(state, config, 12_000), abs=1)
+
+
 def test_dear_writes_widen_the_gap() -> None:
     """The dearer a cache write is against a read, the further a fold goes; where both cost the same it goes least."""
     gaps = []
