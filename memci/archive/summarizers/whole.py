@@ -72,7 +72,9 @@ _PASSIVE = re.compile(  # what can be, or is to be done: without these words it 
     re.IGNORECASE,
 )
 _NOTICE = re.compile("^[ \\t]*+(?P<notice>\\[[A-Z][^\\[\\]\\n]{3,60}\\])[ \\t]*$", re.MULTILINE)  # of an application
-_CODED = re.compile("(?<!\\w)[A-Z][\\w'’-]{1,40} \\([A-Z][A-Z0-9]{1,4}\\)")  # such as Seattle (SEA)
+_CODED = re.compile(  # such as Seattle (SEA), and one thing against another
+    "(?<!\\w)(?:[A-Z][\\w'’-]{1,40} \\([A-Z][A-Z0-9]{1,4}\\)|[\\w.-]{2,40} (?:vs\\.?|versus) [\\w.-]{2,40}(?!\\w))"
+)
 _LABELLED = re.compile(  # an item of a list that says what its value is of, such as "- **Cabin:** Economy"
     "^[ \\t]*+(?:[-*•·]|[0-9]{1,2}[.)])[ \\t]++(?:\\*\\*)?"
     "(?P<item>[^\\W\\d][^\\n:：*]{0,30}+(?:\\*\\*)?[:：](?:\\*\\*)?[ \\t]*+[^\\s*][^\\n]{0,40})$",

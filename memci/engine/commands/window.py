@@ -276,12 +276,12 @@ def _fit(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
 
 
 def _with_room(core: Core, layout: Layout, settled: WindowSettled, new: Collection[int]) -> Layout:
-    """Fold older pages for entries that are new and too large: what was just said comes before what was said long ago."""
+    """Fold older pages, and shorten the contents page, for entries that are new and too large: these come before older ones."""
     hidden = sum(node.tokens - node.stub_tokens for _, _, node in open_entries(core.state) if node.seq in new)
     plan = planner.plan_oldest(core.state, core.config, layout, settled.budget - math.ceil(hidden * layout.scale), kept=False)
-    if plan.pages:
-        room = planner.conversation_budget(core.state, settled.budget)
-        folding.fold(core, plan, limit=int(planner.LEAST_CONTENTS_SHARE * room), evict=False)
+    limit = int(planner.LEAST_CONTENTS_SHARE * planner.conversation_budget(core.state, settled.budget))
+    if plan.pages or core.state.archive.contents.tokens > limit:
+        folding.fold(core, plan, limit=limit, evict=False)
         layout = core.lay_out(core.state, settled)
     return layout
 

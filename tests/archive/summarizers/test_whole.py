@@ -114,6 +114,7 @@ def test_the_yardstick_sees_what_it_is_to_see(monkeypatch: pytest.MonkeyPatch) -
         ("评分4.5分以上，最多3人", ["4.5分以上", "最多3人"]),
         ("2 failed, 30 passed in 3.1s (see log)", ["2 failed, 30 passed in 3.1s"]),
         ("Fly from Seattle (SEA) to Mars.", ["Seattle (SEA)"]),
+        ("A comparison of git-notes vs trailers", ["git-notes vs trailers"]),
         ("- **Cabin:** Economy\n- Seats: 12 and 14\nCabin: none", ["Cabin:** Economy", "Seats: 12 and 14", "Cabin: none"]),
         ("| `trim` | 85.7% |\na.go:516\t\ttrim\t\t66.7%", ["`trim` | 85.7%", "a.go:516", "66.7%"]),
         ("(1859 - 140) * 2 + (996 - 141)", ["(1859 - 140) * 2 + (996 - 141)"]),

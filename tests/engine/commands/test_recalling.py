@@ -339,12 +339,12 @@ def test_a_receipt_names_what_left_for_the_page() -> None:
 @pytest.mark.parametrize(
     ("turns", "budget", "wanted"),
     [
-        (74, 4_000, "oldest usr-1 usr-2 usr-3"),
-        (75, 4_000, "usr-1"),
-        (75, 4_000, "oldest usr-1 usr-2 usr-3"),
-        (72, 2_000, "usr-1"),
+        (71, 4_000, "oldest usr-1 usr-2 usr-3"),
+        (72, 4_000, "usr-1"),
+        (72, 4_000, "oldest usr-1 usr-2 usr-3"),
+        (68, 2_000, "usr-1"),
         (72, 2_000, "usr-1 usr-2"),
-        (69, 1_500, "usr-1"),
+        (67, 1_500, "usr-1"),
     ],
 )
 def test_a_receipt_names_the_pages_that_fold_for_it(turns: int, budget: int, wanted: str) -> None:
