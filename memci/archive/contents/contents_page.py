@@ -203,7 +203,7 @@ class Directory:
     def _text(self) -> str:
         title = f"{one_line('; '.join(self.titles))} · " if self.titles else ""
         heading = f"[{self.index}] {title}{pages_text(self.pages)}{_said(self.first_at, self.last_at)}"
-        unlisted = " · not listed, search_pages finds them" if self.unlisted else ""
+        unlisted = " · not listed" if self.unlisted else ""
         return "\n".join([heading + unlisted, *(row(number, list(said)) for number, said in self._rows())])
 
     def _rows(self) -> Iterator[tuple[int, Iterator[Span]]]:

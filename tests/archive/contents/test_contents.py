@@ -135,7 +135,7 @@ def test_a_directory_says_what_it_groups() -> None:
     assert [False, True, True, False, True, False] == [directory.holds(number) for number in (0, 1, 4, 5, 6, 7)]
     assert not directory.pinned
     unlisted = attrs.evolve(directory, spans=(), unlisted=True)
-    assert "[usr-1..6] 5 pages · not listed, search_pages finds them" == unlisted.render()
+    assert "[usr-1..6] 5 pages · not listed" == unlisted.render()
 
 
 def test_what_older_journals_hold_reads_as_it_did() -> None:
