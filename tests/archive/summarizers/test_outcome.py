@@ -56,3 +56,12 @@ def test_an_answer_that_refuses_or_waits_says_so(answer: str, words: str | None)
 def test_a_result_says_that_its_call_failed(result: str, words: str) -> None:
     """It begins with a word for it, its first line has one of a system, or a line is nothing but it."""
     assert words == failure(result)
+
+
+@pytest.mark.parametrize("piece", ["x", "I ", "sorry ", "error ", "FAIL\n", "抱歉", "please "])
+def test_no_text_takes_long(piece: str) -> None:
+    """Text that repeats one piece is looked at once."""
+    text = piece * (120_000 // len(piece))
+    place = outcome(text)
+    assert place is None or place[0] < place[1]
+    assert len(failure(text)) < len(text)

@@ -190,7 +190,10 @@ def test_the_user_speaks_again() -> None:
     assert "harbour museum? → Gothenburg | user: lighthouse?" == "".join(lead + text for text, _, lead in words).lstrip(", ")
 
 
-@pytest.mark.parametrize("piece", ["x", "A-", "not, ", "if, a b ", "1 ", "(1", "n't", "not a\n\n", "Aa'", "1 to 2 ", "… not"])
+PIECES = ("x", "A-", "not, ", "if, a b ", "1 ", "(1", "n't", "not a\n\n", "Aa'", "1 to 2 ", "… not", "- a: ", "| a ", "\t1")
+
+
+@pytest.mark.parametrize("piece", [*PIECES, "not:\n- a\n", "请、", "请(", "a vs ", "can be ", "1 + "])
 def test_no_text_takes_long(piece: str) -> None:
     """Text that repeats one piece is looked at once: what took the square of its length would not end here."""
     text = piece * (120_000 // len(piece))
