@@ -66,7 +66,8 @@ _NO_NAME = re.compile(  # words that begin a sentence rather than a name
 )
 _PASSIVE = re.compile(  # what can be, or is to be done: without these words it reads as done
     "(?<!\\w)(?:(?:can|could|may|might|shall|should|will|would|to|cannot|not) be"
-    "|(?:peut|doit|devra|pourra) être|(?:puede|debe|podrá) ser|(?:può|deve|potrà) essere|(?:pode|deve|poderá) ser) [^\\W\\d_]{1,40}+"
+    "|(?:peut|doit|devra|pourra) être|(?:puede|debe|podrá) ser|(?:può|deve|potrà) essere|(?:pode|deve|poderá) ser)"
+    " [^\\W\\d_]{1,40}+"
     "(?: (?:and|or|et|ou|y|o|e) [^\\W\\d_]{1,40}+(?= (?:to|by|in|on|at|for|from)\\b))?"
     "|(?<!\\w)[^\\W\\d_]{1,40}+ werden(?: (?:kann|können|soll|sollen|muss|müssen|wird))?(?!\\w)",
     re.IGNORECASE,

@@ -359,14 +359,14 @@ def contents_limit(state: State, config: Config, budget: int) -> int:
 def _shares(state: State, budget: float) -> tuple[float, float]:
     """Return what verbatim pages have of a budget on average, and how far that swings, by the mean size of the pages so far.
 
-    Where a conversation is many times as long as the budget, so that its contents page has more to list, they have less.
+    Where a conversation of long pages is many times as long as the budget, so that more can be listed, they have less.
     """
     place = page_length(state)
     (short, long), (narrow, wide) = VERBATIM_SHARES, SWING_SHARES
     verbatim, (least, most) = short + place * (long - short), LONG_HISTORY
     length = min(max((state.traffic.tokens / budget - least) / (most - least), 0.0), 1.0)
     fewest = min(verbatim, max(LONG_HISTORY_SHARE * verbatim, LEAST_VERBATIM_TOKENS / budget))
-    return verbatim + length * (fewest - verbatim), narrow + place * (wide - narrow)
+    return verbatim + place * length * (fewest - verbatim), narrow + place * (wide - narrow)
 
 
 def page_length(state: State) -> float:
