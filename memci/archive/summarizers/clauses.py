@@ -14,8 +14,8 @@ _FEW_TOKENS = 4.0  # of a part between commas that says too little by itself, su
 # Words that a clause is not to be shown without: they deny it, forbid it, or make an exception of it ...
 _DENYING = """
 no not never none nobody nothing nowhere neither nor without cannot cant dont doesnt didnt isnt wasnt wont hardly barely unless
-except only unable impossible avoid refuse refused forbid forbidden
-nicht unmöglich kein keine keinen keinem keiner keines nie niemals nichts niemand ohne nur außer
+except only unable impossible avoid refuse refused forbid forbidden lack lacks lacking excluding declined rejected
+nicht unmöglich abgelehnt kein keine keinen keinem keiner keines nie niemals nichts niemand ohne nur außer
 ne pas jamais rien personne aucun aucune sans sauf seulement
 nunca jamás imposible nada nadie ningún ninguno ninguna sin excepto solo sólo salvo tampoco
 não impossível nem nenhum nenhuma sem exceto apenas somente
@@ -23,6 +23,8 @@ non mai impossibile niente nessuno nessuna senza tranne soltanto
 niet onmogelijk geen nooit niets niemand zonder alleen tenzij
 inte ingen inget aldrig utan bara ikke aldri aldrig uten ei ilman vain
 nie nigdy bez tylko chyba oprócz
+nu niciodată fără doar decât nem soha nélkül csak nincs ne nije nemoj nikada samo nikdy jen kromě není
+tidak jangan bukan tanpa hanya kecuali đừng không chưa chỉ trừ
 değil yok asla hiç sadece olmadan
 не нет ни невозможно никогда нельзя без только кроме никто ничего ні немає тільки
 δεν μην μη όχι χωρίς μόνο ποτέ
@@ -32,8 +34,8 @@ değil yok asla hiç sadece olmadan
 """
 # ... or say how it is meant, or when it holds.
 _QUALIFYING = """
-until till must if whether instead stop maybe perhaps might should falls bis muss müssen sondern vielleicht si doit jusqu hasta
-até finché tot moet если пока должен должна должны нужно якщо αν إذا אם अगर
+until till must if whether instead stop maybe perhaps might should falls solange bis muss müssen sondern vielleicht si doit jusqu
+hasta até finché tot moet если пока должен должна должны нужно якщо αν إذا אם अगर
 """
 
 
@@ -43,19 +45,27 @@ def _any_of(table: str) -> str:
 
 _DENIAL = (
     f"(?<!\\w)(?:(?:{_any_of(_DENYING)})(?!\\w)|n['’]\\w)|(?<=[^\\W\\d_])n['’]t(?!\\w)|off[ -]limits(?!\\w)"
+    "|(?<=\\w)m[ae]y[iı]n(?:[iı]z)?(?!\\w)|(?<!\\w)ne\\w{2,20}(?:jte|ěte)(?!\\w)"  # verbs of Turkish and Czech
     "|(?:(?<![是能可好])|(?<=是)(?!不是)|(?<=能)(?!不能)|(?<=可)(?!不可)|(?<=好)(?!不好))不(?!错|过|仅|但|同|客气|用谢|好意思|[?？]|$)"
     "|(?<![特区分个级差])别(?![的人墅名])|(?<!有)没(?![?？]|$)|沒|勿|未(?!来)"
     "|无法|無|禁止|只|仅|除非|除了|除外|ない|なかった|ません|ず(?=に)|だけ|しか|以外"
     "|(?<![가-힣])(?:안|못)(?= )|않|없|말(?=[아고라])|지 마|금지|만(?= )|제외|ไม่|ห้าม|อย่า|เท่านั้น|ยกเว้น"
 )
-_CONTRAST = "(?<!\\w)(?:rather than|contrary to|as opposed to)(?!\\w)"
-_LIMIT = f"{_DENIAL}|(?<!\\w)(?:{_any_of(_QUALIFYING)})(?!\\w)|必须|如果|要是|もし|なら|ถ้า|{_CONTRAST}"
+_CONTRAST = (
+    "(?<!\\w)(?:rather than|contrary to|as opposed to|other than|apart from|aside from|untrue that|false that"
+    "|fail(?:s|ed)? to)(?!\\w)"
+)
+_PROVISO = "(?<!\\w)(?:as long as|provided that|in case|on condition|es sei denn|vorausgesetzt|à condition|con tal de)(?!\\w)"
+_LIMIT = f"{_DENIAL}|(?<!\\w)(?:{_any_of(_QUALIFYING)})(?!\\w)|必须|如果|要是|もし|なら|ถ้า|{_CONTRAST}|{_PROVISO}"
 # Those of them that say when what follows the comma holds.
 _CONDITION = (
-    "(?<!\\w)(?:if|unless|until|till|whether|except|instead|falls|bis|si|sauf|jusqu|hasta|salvo|até|finché|tenzij|tot|chyba|eğer"
+    f"{_PROVISO}|(?<!\\w)(?:if|unless|until|till|whether|except|instead|falls|solange|bis|si|sauf|jusqu|hasta|salvo|até|finché|tenzij|tot|chyba|eğer"
     "|если|пока|якщо|αν|إذا|إلا|אם|अगर)(?!\\w)|除非|除了|如果|要是|もし|なら|ถ้า|ยกเว้น"
 )
-_SENTENCE_END = re.compile("[.!?…](?=[\\s\"'”’)\\]]|$)|[。！？；\\n\r|]|;\\s")
+_TITLES = ("\\b[0-9]", "\\b[0-9][0-9]", "\\b[DMJS]r", "\\b[HF]r", "\\b[MS]t", "\\bMs", "\\bMrs", "\\bNr", "\\bProf")
+_SENTENCE_END = re.compile(  # but for the dot of a day of a month, or of a title
+    "(?:[!?…]|{}\\.)(?=[\\s\"'”’)\\]]|$)|[。！？；\\n\r|]|;\\s".format("".join(f"(?<!{title})" for title in _TITLES))
+)
 _LIST_AFTER = "[*_]*[:：][*_]*[ \\t]*\\n(?:[ \\t]*\\n)?(?:[ \\t]*(?:[-*•·]|[0-9]{1,2}[.)])[ \\t][^\\n]*(?:\\n(?:[ \\t]*\\n)?|$))+"
 _INNER = re.compile("\\w(?:.*\\w)?", re.DOTALL)
 _PART_END = re.compile("[,:;](?=\\s)|[，、：；()（）]|\\s[–—-]\\s")

@@ -18,6 +18,9 @@ def _phrases(table: str) -> str:
 _REFUSAL = (
     _phrases("""
 unable, unfortunately, regrettably, impossible, not possible, not allowed, not permitted, not eligible, not available, not able
+declined, rejected, refused, was denied, has been denied, has failed, did not work, abgelehnt, fehlgeschlagen, gescheitert
+a échoué, refusé, refusée, rechazado, rechazada, ha fallado, recusado, recusada, rifiutato, rifiutata, geweigerd, mislukt
+odrzucone, отклонен, отклонён, отклонена, отказано, не удалось, reddedildi, başarısız
 leider, unmöglich, malheureusement, hélas, lamentablemente, desafortunadamente, por desgracia, imposible, infelizmente, impossível
 purtroppo, impossibile, helaas, onmogelijk, tyvärr, desværre, dessverre, valitettavasti, niestety, bohužel, sajnos, din păcate
 maalesef, ne yazık ki, к сожалению, невозможно, на жаль, δυστυχώς, للأسف, لا أستطيع, לצערי, rất tiếc
@@ -36,16 +39,23 @@ mi dispiace, spiacente, spiacenti, het spijt, beklager, przepraszam, üzgünüm,
 )
 _REQUEST = (
     _phrases("""
-please confirm, can you confirm, could you confirm, could you please confirm, would you confirm, do you confirm, for confirmation
+please confirm, do you agree, shall I, should I, soll ich, once you give the go-ahead, can you confirm, could you confirm
+could you please confirm, would you confirm, do you confirm, for confirmation
 for your confirmation, bitte bestätigen, veuillez confirmer, por favor confirme, por favor confirma, por favor confirmar
 si prega di confermare, bevestig, potwierdź, подтвердите
 """)
     + "|请确认|確認(?:して)?ください|확인해"
 )
+_FAILED = (
+    "(?<!\\b0 )\\b(?:not found|rejected|declined|denied|refused|aborted|killed|failed|timed out|no such file|unable to"
+    "|(?:apply|build|job|operation|request|run) cancell?ed|cannot|could not|[1-9][0-9]* (?:errors?|failures?))\\b(?!\\()"
+)
 _FAILURE = (
     "\\A[\\s{\\[(\"'<]{0,4}(errors?\\b|failed\\b|failure\\b|exception\\b|traceback\\b|fatal\\b|exit code:? [1-9][0-9]*)"
     "|\\A[^\\n]{0,120}?\\b(was rejected|permission denied|no such file|command not found)\\b|^(FAIL(?:ED)?)\\s*$"
+    '|("(?:is_?error|failed)"\\s*:\\s*true\\b|"(?:success|ok|approved|accepted|allowed|completed)"\\s*:\\s*false)'
 )
+_ENDING = 160  # characters of the last line of a result, which says how it ended
 
 
 def outcome(answer: str) -> tuple[int, int] | None:
@@ -65,4 +75,9 @@ def outcome(answer: str) -> tuple[int, int] | None:
 def failure(result: str) -> str:
     """Return the words by which a result says that its call failed; empty where it does not. O(its length)."""
     found = compiled(_FAILURE, re.IGNORECASE | re.MULTILINE).search(result)
-    return "" if found is None else next(filter(None, found.groups()))
+    if found is not None:
+        return str(next(filter(None, found.groups()))).replace('"', "")
+    ending = result.rstrip().rpartition("\n")[2]
+    is_said = len(ending) <= _ENDING and ending[:1] not in ("{", "[")  # and no state of something, as JSON has it
+    found = compiled(_FAILED, re.IGNORECASE).search(ending) if is_said else None
+    return "" if found is None else str(found.group())

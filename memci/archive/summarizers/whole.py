@@ -57,8 +57,28 @@ _COUNTS = re.compile(  # such as "2 failed, 30 passed in 3.1s": without one of t
     "(?:,? (?:and )?[0-9]++ [a-z]{3,12}\\b){1,6}(?: in [0-9.:]{1,8} ?[a-z]{0,7}\\b)?"
 )
 _SUM = re.compile("(?<![\\w.])[(]*[0-9][0-9.,]*+(?:[ )]+[-+*/×÷][ (]+[0-9][0-9.,]*+[)]*){2,}")  # and other calculations
+_MEASURES = (  # several numbers that are one value, and numbers with what they are numbers of
+    "[0-9]++ ?(?:h|hrs?|hours?|Std|Stunden|heures|horas) [0-9]++ ?(?:m|min|mins|minutes?|Minuten)\\b",
+    "[0-9][0-9.,]*+(?: ?[x×] ?[0-9][0-9.,]*+){1,3}(?: ?[a-zµ]{1,3}\\b)?",
+    "[0-9][0-9.,]*+ ?[a-zA-Zµ]{1,4}/[a-zA-Z²³0-9]{1,4}\\b",
+    "[0-9][0-9.,]*+ [a-z]{1,3} (?:to|bis|à|a|до|-|–) [0-9][0-9.,]*+ [a-z]{1,3}\\b",
+    "[0-9][0-9., ]*+ ?(?:руб|грн|zł)\\.?(?: [0-9]{1,2} (?:коп|gr)\\.?)?",
+    "[0-9]{1,2}\\. (?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*(?: [0-9]{4})?",
+    "0[0-9]{1,4} ?/ ?[0-9][0-9 -]{3,14}[0-9]",  # a telephone number
+    "[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{2,4}){3,8}\\b",  # of a bank account: ISO 13616
+    "(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}\\b",  # of a network card
+    "(?:[0-9A-Fa-f]{1,4}:{1,2}){3,7}[0-9A-Fa-f]{0,4}",  # of a host: RFC 4291
+    "[A-Z]{2,3} [0-9]{2,4}(?!\\w)",  # of a flight, or an amount
+    "(?:[Ee]xt|[Nn]o|[Nn]r|[Rr]oom|[Gg]ate|[Ss]eat|[Pp]latform|[Cc]ase|[Ss]tep|[Ll]ine|№)\\.? ?#?[0-9]+[A-Za-z]?\\b",
+)
+_MEASURE = re.compile("(?<![\\w.])(?:{})".format("|".join(_MEASURES)))
+_WINDOWS_PATH = re.compile("(?<!\\w)[A-Za-z]:\\\\[^\\n\"'<>|]{1,120}?\\.[a-z0-9]{1,5}\\b")
 _CAPITAL = "[A-Z\u00c0-\u00d6\u00d8-\u00de\u0391-\u03a9\u0400-\u042f]"
-_NAME = re.compile(f"(?<!\\w){_CAPITAL}[\\w'’-]{{0,40}}+(?: (?:(?:of|de|da|van|von|del|der) )?{_CAPITAL}[\\w'’-]{{0,40}}+)++")
+_PARTICLES = "of|de|da|van|von|del|der|den|di|du|la|le|el|al|bin|dos|das|y"
+_NAME = re.compile(f"(?<!\\w){_CAPITAL}[\\w'’-]{{0,40}}+(?: (?:(?:{_PARTICLES}) ){{0,2}}+{_CAPITAL}[\\w'’-]{{0,40}}+)++")
+_TITLED = re.compile(
+    f"(?<!\\w)(?:Mr|Mrs|Ms|Dr|Prof|Sr|Sra|St|Herr|Frau|Hr|Fr)\\.? (?:[a-z]{{2,3}} ){{0,2}}{_CAPITAL}[\\w'’-]{{0,40}}"
+)
 _NO_NAME = re.compile(  # words that begin a sentence rather than a name
     "(?:After|Also|An?|And|Are|As|At|Before|But|By|Can|Congrats|Could|Dear|Did|Do|Does|For|From|Great|He|Hello|Her|Hey|Hi|His|How|I|If"
     "|In|Is|It|Last|My|Next|No|Not|Oh|Ok|Okay|On|Or|Our|Please|She|So|Sure|Thanks?|That|The|Then|There|These|They|This|To|Was|We|Well"
@@ -96,6 +116,9 @@ _DEGREE = re.compile(  # and the word that means less, or too much, with it
     re.IGNORECASE,
 )
 _PARTS = (
+    (_MEASURE, 0, LiteralKind.NUMBER),
+    (_WINDOWS_PATH, 0, LiteralKind.PATH),
+    (_TITLED, 0, None),
     (_DEGREE, 0, None),
     (_PASSIVE, 0, None),
     (_CODED, 0, None),

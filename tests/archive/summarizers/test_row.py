@@ -47,7 +47,7 @@ def test_calls_that_run_at_once_have_their_own_results(order: tuple[int, int]) -
     ends = {1: "permission denied for user deploy", 2: "tests/test_a.py ......F....F\n" * 8 + "2 failed, 30 passed in 3.1s"}
     calls = calling(("Bash", {"command": "rm -r /srv/cache"}), ("Bash", {"command": "pytest tests -q"}))
     said = row_of(user("clean up and test"), calls, *(result(number, ends[number]) for number in order), assistant("See above."))
-    first, second = said.index("Bash (permission denied) rm -r /srv/cache: "), said.index("Bash pytest tests -q: ")
+    first, second = said.index("Bash (permission denied) rm -r /srv/cache: "), said.index("Bash (failed) pytest tests -q: ")
     assert first < second < said.index("2 failed, 30 passed in 3.1s")
 
 
