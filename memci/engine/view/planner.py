@@ -20,6 +20,7 @@ from memci.errors import ConfigError, is_line, shown
 # share of that they are more before a fold and less after it; of short pages, as in talk, and of long ones, as of agents.
 VERBATIM_SHARES, SWING_SHARES = (0.385, 0.475), (0.3, 0.45)
 SHORT_TOKENS, LONG_TOKENS = 100, 400  # mean sizes of pages that are called so
+LARGE_SHARE, LARGE_FACTOR = 0.25, 1.5  # of the budget: a page that is shown in part rather than folded; times what has to go
 LONG_HISTORY = 4, 16  # how many times as long as the budget a conversation is, from where on it counts as longer, and as long
 LONG_HISTORY_SHARE = 0.6  # of the verbatim share, which is left then
 LEAST_VERBATIM_TOKENS = 5_000  # which a long conversation does not go below for that
@@ -484,12 +485,27 @@ def _oldest(state: State, config: Config, layout: Layout, goal: _Goal, gone: Col
         is_done = left <= goal.pages and messages <= goal.messages and calls <= goal.calls
         if tokens <= goal.tokens and (is_done or newer < goal.kept):
             return
+        too_much = layout.page(page.index) > LARGE_FACTOR * (tokens - goal.tokens)
+        if is_done and too_much and large_entry(state, page) is not None:  # the next window shows a part of it
+            return
         if _is_complete(state, page):
             yield page.index
             left -= 1
             messages -= page.length
             calls -= _calls(page) if calls else 0
             tokens -= layout.page(page.index)
+
+
+def large_entry(state: State, page: Page) -> tuple[int, MessageNode] | None:
+    """Return the entry that a large page mostly consists of and that can be shown in part, after its position. O(entries)."""
+    if page.tokens < LARGE_SHARE * state.config.budget.tokens:
+        return None
+    stubs = state.settled.stubs if state.settled is not None else ()
+    for position, node in enumerate(page.nodes(), start=1):
+        is_whole = not node.trimmed and node.seq not in stubs
+        if is_whole and 0 < node.stub_tokens < node.tokens and 2 * node.tokens > page.tokens:
+            return position, node
+    return None
 
 
 def _fired(state: State, config: Config, share: float = 1.0) -> _Goal | None:

@@ -280,6 +280,24 @@ def test_there_is_no_cliff() -> None:
         assert 2_250 < session.window().breakdown["open"]
 
 
+@pytest.mark.parametrize("words", [1_800, 2_400, 2_700, 2_900])
+def test_a_large_message_is_shown_in_part_later(words: int) -> None:
+    """Once its turn is over, a message of nearly the whole budget shrinks in steps, and does not leave an empty window."""
+    session = open_session(budget={"window": 3_000, "reserve": 0})
+    talk(session, 20, words=20)
+    session.append(user(" ".join(f"item{number}" for number in range(words // 2))))
+    shares = []
+    for number in range(8):
+        window = session.window()
+        shown = sum(f"item{item} " in str(window.messages) for item in range(words // 2)) / (words // 2)
+        shares.append(round(shown, 2))
+        assert window.tokens > 1_200
+        session.extend([assistant("noted " * 40), user(f"and question {number}?")])
+    assert shares == sorted(shares, reverse=True)
+    assert shares[1] >= 0.5
+    assert len(set(shares)) <= 3
+
+
 def test_a_stub_that_turns_out_to_be_needless_is_none() -> None:
     """Where a small answer as a stub is not enough and what the user wrote has to be one too, the answer is shown whole."""
     session = open_session(active={"page_tokens": 10_000})
