@@ -269,7 +269,8 @@ def _fit(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
         if core.state.scale <= core.counter.margin:
             raise
         layout, settled = _shortened(core, attrs.evolve(wanted, scale=core.counter.margin))
-    new = {node.seq for *_, node in open_entries(core.state)}.intersection(settled.stubs).difference(wanted.stubs)
+    new = set(settled.stubs).difference(wanted.stubs)
+    new = new.intersection(node.seq for *_, node in open_entries(core.state)) if new else new
     if not new or not settled.contents or settled.scale is not None:  # such a window is asked for in another way again
         return layout, settled
     return _shown_further(core, _with_room(core, layout, settled, new), settled, new)
@@ -315,23 +316,19 @@ def _excerpt(core: Core, at: str, node: MessageNode, room: int) -> list[int] | N
 
 def _shortened(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
     """Let what stubs show beyond the least give way before any other step is taken."""
-    wanted = _in_part(core, wanted)
     while wanted.excerpts and core.lay_out(core.state, wanted).tokens > wanted.budget:
         wanted = attrs.evolve(wanted, excerpts=_shorter(core, wanted.excerpts))
     return _climb(core, wanted)
 
 
-def _in_part(core: Core, wanted: WindowSettled) -> WindowSettled:
+def _in_part(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
     """Show a part of a large entry, where a fold of its page would leave much of the window empty; the low mark decides."""
-    pages = [page for page in core.state.active.pages() if page is not core.state.active.open_page]
-    if all(planner.large_entry(core.state, page) is None for page in pages):
-        return wanted
     layout = core.lay_out(core.state, wanted)
     if layout.tokens <= wanted.budget:
-        return wanted
+        return layout, wanted
     over = layout.tokens - planner.low_mark(core.state, core.config, layout, wanted.budget)
-    for page in pages:
-        if over <= 0:
+    for page in core.state.active.pages():
+        if over <= 0 or page is core.state.active.open_page:
             break
         found = planner.large_entry(core.state, page)
         if found is not None and layout.page(page.index) > planner.LARGE_FACTOR * over:
@@ -339,9 +336,10 @@ def _in_part(core: Core, wanted: WindowSettled) -> WindowSettled:
             excerpt = _excerpt(core, f"{page.index}/{position}", node, int(node.tokens - over / layout.scale))
             if excerpt is not None:
                 excerpts = {**wanted.excerpts, str(node.seq): excerpt}
-                return attrs.evolve(wanted, stubs=sorted({*wanted.stubs, node.seq}), excerpts=excerpts)
+                wanted = attrs.evolve(wanted, stubs=sorted({*wanted.stubs, node.seq}), excerpts=excerpts)
+                return core.lay_out(core.state, wanted), wanted
         over -= layout.page(page.index)
-    return wanted
+    return layout, wanted
 
 
 def _shorter(core: Core, excerpts: Mapping[str, list[int]]) -> dict[str, list[int]]:
@@ -361,7 +359,7 @@ def _shorter(core: Core, excerpts: Mapping[str, list[int]]) -> dict[str, list[in
 
 
 def _climb(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
-    layout = core.lay_out(core.state, wanted)
+    layout, wanted = _in_part(core, wanted)
     if layout.tokens <= wanted.budget:
         return layout, wanted
     least, wanted = stubbed(core.state, wanted, lay_out_least)
