@@ -318,14 +318,12 @@ def _shortened(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled
     """Let what stubs show beyond the least give way before any other step is taken."""
     while wanted.excerpts and core.lay_out(core.state, wanted).tokens > wanted.budget:
         wanted = attrs.evolve(wanted, excerpts=_shorter(core, wanted.excerpts))
-    return _climb(core, wanted)
-
-
-def _in_part(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
-    """Show a part of a large entry, where a fold of its page would leave much of the window empty; the low mark decides."""
     layout = core.lay_out(core.state, wanted)
-    if layout.tokens <= wanted.budget:
-        return layout, wanted
+    return (layout, wanted) if layout.tokens <= wanted.budget else _climb(core, *_in_part(core, wanted, layout))
+
+
+def _in_part(core: Core, wanted: WindowSettled, layout: Layout) -> tuple[WindowSettled, Layout]:
+    """Show a part of a large entry, where a fold of its page would leave much of the window empty; the low mark decides."""
     over = layout.tokens - planner.low_mark(core.state, core.config, layout, wanted.budget)
     for page in core.state.active.pages():
         if over <= 0 or page is core.state.active.open_page:
@@ -337,9 +335,9 @@ def _in_part(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
             if excerpt is not None:
                 excerpts = {**wanted.excerpts, str(node.seq): excerpt}
                 wanted = attrs.evolve(wanted, stubs=sorted({*wanted.stubs, node.seq}), excerpts=excerpts)
-                return core.lay_out(core.state, wanted), wanted
+                return wanted, core.lay_out(core.state, wanted)
         over -= layout.page(page.index)
-    return layout, wanted
+    return wanted, layout
 
 
 def _shorter(core: Core, excerpts: Mapping[str, list[int]]) -> dict[str, list[int]]:
@@ -358,8 +356,7 @@ def _shorter(core: Core, excerpts: Mapping[str, list[int]]) -> dict[str, list[in
     return shorter
 
 
-def _climb(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
-    layout, wanted = _in_part(core, wanted)
+def _climb(core: Core, wanted: WindowSettled, layout: Layout) -> tuple[Layout, WindowSettled]:
     if layout.tokens <= wanted.budget:
         return layout, wanted
     least, wanted = stubbed(core.state, wanted, lay_out_least)
