@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from memci.archive.summarizers.literals import LiteralKind
+from memci.archive.summarizers.outcome import failure
 from memci.archive.summarizers.passage import SCANNED_CHARACTERS, Atoms
 from memci.archive.summarizers.selection import Passage
 from memci.archive.summarizers.whole import beginning
@@ -54,12 +55,12 @@ class FlatText(NamedTuple):
 
 @attrs.define(eq=False)
 class Source:
-    """A page as a summariser sees it; *results* are the calls that were answered, each with the beginning of its result."""
+    """A page as a summariser sees it."""
 
     passages: list[Passage] = attrs.field(factory=list)
     atoms: Atoms = attrs.field(factory=Atoms)  # of all passages
     calls: list[Call] = attrs.field(factory=list)
-    results: list[tuple[Call | None, str]] = attrs.field(factory=list)
+    failed: list[Call] = attrs.field(factory=list)  # of these
 
 
 def read_source(messages: Sequence[Message]) -> Source:
@@ -83,7 +84,9 @@ def read_source(messages: Sequence[Message]) -> Source:
                 waiting = unanswered.get(part.answers or "")
                 call, place = waiting.pop() if waiting else (None, None)
                 text = described(part.text)
-                source.results.append((call, text[:200]))
+                if call is not None and place is not None and (words := failure(text)):
+                    source.failed.append(call)
+                    source.passages[place].failure = words
                 name = call.name if call else str(value.get("name") or "")
                 lead = f"tool {clean_name(name)}: " if name else "tool: "
                 _add(source, number, "tool", (lead, f" | {lead}", ""), flat(text)).call = place

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from memci.archive.summarizers.entries import Source, clean_name, flat, read_source
 from memci.archive.summarizers.literals import LiteralKind, literals
-from memci.archive.summarizers.outcome import failure
 from memci.archive.summarizers.passage import TELLING_KEY, Atoms
 from memci.archive.summarizers.rarity import STOP_WORTH, Told
 from memci.archive.summarizers.row import row_words
@@ -237,7 +236,7 @@ def _value(text: str, kind: LiteralKind | None) -> str:
 
 def _state_changes(source: Source) -> list[str]:
     """Return the last calls that changed something, as ``name(arguments)``: no reading by name, no error by result."""
-    failed = {id(call) for call, text in source.results if call is not None and failure(text)}
+    failed = set(map(id, source.failed))
     changes = []
     for call in (call for call in source.calls if id(call) not in failed):
         verb = _VERB.search(call.name)

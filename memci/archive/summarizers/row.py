@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from memci.archive.summarizers.literals import LiteralKind
-from memci.archive.summarizers.outcome import failure, outcome
+from memci.archive.summarizers.outcome import outcome
 from memci.archive.summarizers.passage import Atoms
 from memci.archive.summarizers.selection import Passage, shown
 from memci.archive.summarizers.summary import ALWAYS, EXCHANGE, OTHERS, PASSAGE, RESULT, SENTENCE, USER, Word
@@ -15,6 +15,9 @@ from memci.messages.formats.format import SYSTEM_ROLES
 
 _TOKENS, _SHARE = 64.0, 0.75  # of all of them, at most; of the page
 _LEAST_WORTH = 0.15
+_SMALLEST_WORTH = (
+    0.001  # of a word that is shown for its worth, such as the subject of another: more than that of one always shown
+)
 _UNSPACED_SHARE = 0.3  # of the tokens, from which on a page is one in a script without spaces
 _UNSPACED_WORTH = 2.0  # of a word there: for a token such words tell half as much by the measures of words
 _RESULT_WORTH = 0.3  # what a word of a result is worth, where those of the dialogue have 1
@@ -47,7 +50,7 @@ def row_words(atoms: Atoms, passages: Sequence[Passage]) -> tuple[Word, ...]:
     """
     words: list[Word] = []
     factor = _UNSPACED_WORTH if _is_unspaced(atoms) else 1.0
-    runs, failures = _placed(_joined(atoms, passages), passages), _failures(passages)
+    runs = _placed(_joined(atoms, passages), passages)
     outcomes = {number: text for number, text in _outcomes(passages) if runs}
     questions = _question_marks(atoms, passages, runs)
     runs += [(number, number, 0, 0, 0.0) for number in outcomes]
@@ -59,14 +62,14 @@ def row_words(atoms: Atoms, passages: Sequence[Passage]) -> tuple[Word, ...]:
             continue
         if number != before:
             lead = _lead(passages, before, number)
-            text = " ".join(filter(None, (passage.tool, failures.get(number), text)))
+            text = " ".join(filter(None, (passage.tool, passage.failure and f"({passage.failure})", text)))
         elif first == end and (gap := atoms.gaps[first][0]) is not None:
             lead = gap[1:] if gap[:1] in _ASKING and words and words[-1][0].endswith(gap[:1]) else gap
         elif not end or any(opens or ";" in (gap or "") for gap, _, opens in atoms.gaps[end : first + 1]):
             lead, text = _after_outcome(outcomes.get(number, ""), text)
         elif passage.tool or _is_apart(atoms, end, first):
             lead = PASSAGE
-        words.append((text, round(factor * worth, 3) if last else ALWAYS, lead))
+        words.append((text, max(round(factor * worth, 3), _SMALLEST_WORTH) if last else ALWAYS, lead))
         before, end = number, last
     return tuple(words)
 
@@ -106,12 +109,12 @@ def _is_apart(atoms: Atoms, end: int, first: int) -> bool:
 def _placed(runs: Iterator[_Run], passages: Sequence[Passage]) -> list[_Placed]:
     """Return runs after the numbers of their calls and passages, results right after their calls: calls can run at once."""
     starts = [passage.places.start for passage in passages]
-    placed = list[_Placed]()
+    numbered = list[_Placed]()
     for first, last, worth in runs:
         number = bisect_right(starts, first) - 1
         call = passages[number].call
-        placed.append((number if call is None else call, number, first, last, worth))
-    return placed
+        numbered.append((number if call is None else call, number, first, last, worth))
+    return numbered
 
 
 def _outcomes(passages: Sequence[Passage]) -> Iterator[tuple[int, str]]:
@@ -121,12 +124,6 @@ def _outcomes(passages: Sequence[Passage]) -> Iterator[tuple[int, str]]:
         asked |= passage.speaker == "user"
         if asked and passage.speaker == "assistant" and (place := outcome(passage.text)):
             yield number, passage.text[slice(*place)]
-
-
-def _failures(passages: Sequence[Passage]) -> dict[int, str]:
-    """Return by number of a call how its result says that it failed, in brackets."""
-    results = [(passage.call, failure(passage.text)) for passage in passages if passage.call is not None]
-    return {call: f"({words})" for call, words in results if words}
 
 
 def _after_outcome(said: str, text: str) -> tuple[str, str]:

@@ -35,6 +35,7 @@ class Passage:
     opening_worth: float  # what the opening tells by itself, such as the name of a tool
     tool: str = ""  # name of the tool that a call calls
     call: int | None = None  # of a result: the number of the passage of its call
+    failure: str = ""  # of a call: the words by which its result says that it failed
 
 
 _Candidate = tuple[float, int, int, int]  # less worth a token, atom (-1 opens the passage), passage, whether others follow it

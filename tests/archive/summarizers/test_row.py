@@ -126,6 +126,15 @@ def test_a_call_that_failed_says_so() -> None:
     assert f"Edit (Error) {INVOICE}: total → amount" in said
 
 
+@pytest.mark.parametrize(
+    ("text", "words"), [('{"success": false, "id": 7}', "success: false"), ('{"isError": true}', "isError: true")]
+)
+def test_a_result_in_json_says_that_its_call_failed(text: str, words: str) -> None:
+    """It is read as the tool wrote it, though its words are shown without quotation marks."""
+    approval = calling(("approve_invoice", {"invoice": "INV-78"}))
+    assert f"approve_invoice ({words}) invoice=INV-78" in row_of(user("approve it"), approval, result(1, text), assistant("Hm."))
+
+
 def test_what_the_assistant_asks_is_no_answer() -> None:
     """Words of a question that it asked have its mark, those of its answer do not."""
     said = row_of(user("Cancel my flights."), assistant("Gladly. Was it cancelled by the airline, or is it a change of plans?"))
