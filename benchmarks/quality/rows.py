@@ -60,7 +60,8 @@ def chosen(paths: Sequence[Path], budget: int, rows: int, windows: int, seed: in
                 found.append(f"A WINDOW\n\n{seen.window}")
         share = rows // len(paths) + (number < rows % len(paths))
         order = sorted(rows_of, key=lambda key: hashlib.sha256(key.encode()).digest())
-        found += ["A ROW\n{}\n\nITS PAGE\n{:.{}}".format(*rows_of[key], _PAGE_CHARACTERS) for key in order[:share]]
+        for row, page in map(rows_of.__getitem__, order[:share]):
+            found.append(f"A ROW\n{row}\n\nITS PAGE\n{page[:_PAGE_CHARACTERS]}")
     draw.shuffle(found)
     yield from found
 

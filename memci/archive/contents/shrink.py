@@ -22,7 +22,7 @@ ROW_TOKENS = 3.0  # what a row has to be worth more than, at the price of a toke
 WORD_TOKENS, MARK_TOKENS = 0.3, 1.0  # what a word takes beside its own tokens; what the mark before another sentence does
 RARER = 0.35  # the worth of a word that n pages say is divided by n to this power
 FEW_PAGES, MANY_TOKENS = 500, 45_000  # a word is worth half after MANY_TOKENS / (pages - FEW_PAGES) tokens of better ones
-LONG_TERSE = 0.05  # the same of long pages: after 12 tokens
+LONG_TERSE = 0.05  # the same of the longest pages: after 20 tokens (``memci bench quality``, beam and coding)
 FEWEST_TOKENS = 2.5  # for each page, to which rows are brought down at least where nothing may be lost for one window
 LOWEST_PRICE, PRICE_STEP, _MOST_STEPS = 0.1, 1.05, 200
 SHORT_PAGE = 3  # times the size of its entry; where most are shorter, rows say the same for less
@@ -357,11 +357,8 @@ class _Rows:
         """Return up to which price each word is shown."""
         costs, ends = self.costs, list(map(truediv, self._worths, self.costs))
         for page in self._pages:
-            told, tokens, end = (
-                0.0,
-                self._row_tokens(page),
-                0.0,
-            )  # up to which price the row is: the more words, while each raises it
+            told, tokens = 0.0, self._row_tokens(page)
+            end = 0.0  # up to which price the row is: the more words, while each raises it
             for place in sorted(page, key=ends.__getitem__, reverse=True):
                 if (ratio := ends[place]) <= end:
                     break

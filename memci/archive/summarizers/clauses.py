@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from memci.archive.summarizers.words import compiled, estimate
+from memci.archive.summarizers.words import any_of, compiled, estimate
 
 _SHORT_SENTENCE = 26.0  # tokens up to which a sentence is one clause
 _HANGING = 8  # characters between a limiting word and the end of its line, as of "without a", that do not say what it limits
@@ -38,13 +38,8 @@ until till must if whether instead stop maybe perhaps might should falls solange
 hasta até finché tot moet если пока должен должна должны нужно якщо αν إذا אם अगर
 """
 
-
-def _any_of(table: str) -> str:
-    return "|".join(sorted(set(table.split()), key=len, reverse=True))
-
-
 _DENIAL = (
-    f"(?<!\\w)(?:(?:{_any_of(_DENYING)})(?!\\w)|n['’]\\w)|(?<=[^\\W\\d_])n['’]t(?!\\w)|off[ -]limits(?!\\w)"
+    f"(?<!\\w)(?:(?:{any_of(_DENYING.split())})(?!\\w)|n['’]\\w)|(?<=[^\\W\\d_])n['’]t(?!\\w)|off[ -]limits(?!\\w)"
     "|(?<=\\w)m[ae]y[iı]n(?:[iı]z)?(?!\\w)|(?<!\\w)ne\\w{2,20}(?:jte|ěte)(?!\\w)"  # verbs of Turkish and Czech
     "|(?:(?<![是能可好])|(?<=是)(?!不是)|(?<=能)(?!不能)|(?<=可)(?!不可)|(?<=好)(?!不好))不(?!错|过|仅|但|同|客气|用谢|好意思|[?？]|$)"
     "|(?<![特区分个级差])别(?![的人墅名])|(?<!有)没(?![?？]|$)|沒|勿|未(?!来)"
@@ -56,7 +51,7 @@ _CONTRAST = (
     "|fail(?:s|ed)? to)(?!\\w)"
 )
 _PROVISO = "(?<!\\w)(?:as long as|provided that|in case|on condition|es sei denn|vorausgesetzt|à condition|con tal de)(?!\\w)"
-_LIMIT = f"{_DENIAL}|(?<!\\w)(?:{_any_of(_QUALIFYING)})(?!\\w)|必须|如果|要是|もし|なら|ถ้า|{_CONTRAST}|{_PROVISO}"
+_LIMIT = f"{_DENIAL}|(?<!\\w)(?:{any_of(_QUALIFYING.split())})(?!\\w)|必须|如果|要是|もし|なら|ถ้า|{_CONTRAST}|{_PROVISO}"
 # Those of them that say when what follows the comma holds.
 _CONDITION = (
     f"{_PROVISO}|(?<!\\w)(?:if|unless|until|till|whether|except|instead|falls|solange|bis|si|sauf|jusqu|hasta|salvo|até|finché|tenzij|tot|chyba|eğer"
@@ -78,9 +73,9 @@ def limited_clauses(text: str) -> Iterator[tuple[int, int]]:
     """
     for start, line_end, limits in _limited_sentences(text, _LIMIT):
         end = line_end
-        listed = compiled(_LIST_AFTER).match(text, end)
-        if listed is not None and _PART_END.search(text, limits[-1][1], end) is None:  # "only if:" and what is listed below it
-            end = start + len(text[start : listed.end()].rstrip())
+        items = compiled(_LIST_AFTER).match(text, end)
+        if items is not None and _PART_END.search(text, limits[-1][1], end) is None:  # "only if:" and the items below it
+            end = start + len(text[start : items.end()].rstrip())
         elif end - limits[-1][1] <= _HANGING and text[end : end + 1] == "\n":  # a line that was broken: the next one continues it
             end = next((last for _, last in _between(_SENTENCE_END, text, end + 1, len(text))), end)
         is_short = estimate(text[start:end]) <= _SHORT_SENTENCE

@@ -24,7 +24,7 @@ _SHORT_WORTHS = (0.1, 0.1, 0.35, 0.6, 0.85)  # by length
 _LONGEST_WORD = 22
 _SHORTEST_FORM = 5  # letters, of an adverb or a form of a verb, which tell less than the names of things
 _FORMS = ("ly", "ing", "ed")
-FORM_WORTH = 0.6
+_FORM_WORTH = 0.6  # ``memci bench quality``, locomo and coding
 _PAIR_WORTHS = (RARE_WORTH, COMMON_WORTH, STOP_WORTH)
 _PLACES = "店馆园院寺山城街路站楼厅场宫桥校区市省县村镇湖江河岛塔庙庄坊堂"  # with which names of places end in Chinese
 CHUNK = re.compile(  # one of them, or what stands between: a name, or a few characters
@@ -51,7 +51,7 @@ def word_worth(word: str, *, starts_sentence: bool) -> float:
     if word[0].isupper() and (not starts_sentence or word.isupper()):
         return RARE_WORTH * 1.25
     if length > _SHORTEST_FORM and plain.isascii() and plain.endswith(_FORMS):
-        return FORM_WORTH
+        return _FORM_WORTH
     return _SHORT_WORTHS[length] if length < len(_SHORT_WORTHS) and word.isascii() else RARE_WORTH
 
 

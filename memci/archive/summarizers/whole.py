@@ -9,7 +9,7 @@ from typing import NamedTuple
 from memci.archive.summarizers.clauses import limited_clauses
 from memci.archive.summarizers.literals import PHONE_DIGITS, LiteralKind, literals
 from memci.archive.summarizers.rarity import FUNCTION_CHARACTERS
-from memci.archive.summarizers.words import CJK, STOPWORDS, UNSPACED, compiled, estimate
+from memci.archive.summarizers.words import CJK, STOPWORDS, UNSPACED, any_of, compiled, estimate
 
 
 class Stretch(NamedTuple):
@@ -42,7 +42,7 @@ après, au moins, au plus, avant, dès, environ, moins de, plus de, jusqu'à
 antes de, al menos, desde, después de, hasta, más de, menos de
 до, от, после, более, менее, около, свыше, не более, не менее
 """
-_PHRASES = "|".join(sorted(filter(None, map(str.strip, re.split("[,\n]", _BOUND_PHRASES))), key=len, reverse=True))
+_PHRASES = any_of(re.split("[,\n]", _BOUND_PHRASES))
 _BOUND = re.compile(  # before a number: without it another number is meant
     f"(?<!\\w)(?:{_PHRASES}) (?:the |a )?[$€£¥]?$|(?:至少|最多|最少|超过|不到|大约|大概|低于|高于|少于|多于)$",
     re.IGNORECASE,
@@ -134,8 +134,8 @@ def stretches(text: str) -> list[Stretch]:
     """Return what of a text is to be shown whole or not at all, in order, none overlapping another. O(its length)."""
     joined: list[Stretch] = []
     numbers = (_bounded(text, each) for each in chain(starmap(Stretch, literals(text)), _numbers(text)))
-    limited = (Stretch(*each, _clause_kind(text, *each)) for each in limited_clauses(text))
-    for each in sorted(chain(numbers, _names(text), limited), key=itemgetter(0, 1)):
+    clauses = (Stretch(*each, _clause_kind(text, *each)) for each in limited_clauses(text))
+    for each in sorted(chain(numbers, _names(text), clauses), key=itemgetter(0, 1)):
         joined.append(_joined(joined.pop(), each) if joined and each.start < joined[-1].end else each)
     return joined
 

@@ -3,7 +3,7 @@
 import functools
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -45,6 +45,11 @@ _TOKENS = (0.0, 1.0, 1.05, 0.9, 0.7, 0.3)  # of a piece of each kind
 _LONG_LETTER_TOKENS = 0.12
 _PLAIN_LETTERS = 6
 _OTHER_LETTER_TOKENS = 0.36
+
+
+def any_of(texts: Iterable[str]) -> str:
+    """Return a pattern of any of these texts, the longest that there is."""
+    return "|".join(sorted(dict.fromkeys(filter(None, map(str.strip, texts))), key=len, reverse=True))
 
 
 def runs(text: str) -> Iterator[tuple[int, int, list[str]]]:

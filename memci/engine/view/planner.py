@@ -21,7 +21,8 @@ from memci.errors import ConfigError, is_line, shown
 VERBATIM_SHARES, SWING_SHARES = (0.385, 0.475), (0.3, 0.45)
 SHORT_TOKENS, LONG_TOKENS = 100, 400  # mean sizes of pages that are called so
 LARGE_SHARE, LARGE_FACTOR = 0.25, 1.5  # of the budget: a page that is shown in part rather than folded; times what has to go
-LONG_HISTORY = 4, 16  # how many times as long as the budget a conversation is, from where on it counts as longer, and as long
+# By how many times a conversation is as long as the budget it counts as longer, and as long (``memci bench quality``, beam).
+LONG_HISTORY = 4, 16
 LONG_HISTORY_SHARE = 0.6  # of the verbatim share, which is left then
 LEAST_VERBATIM_TOKENS = 5_000  # which a long conversation does not go below for that
 LEAST_CONTENTS_SHARE = 0.13  # of the room beside the system part, which the contents page may take in any case
@@ -485,15 +486,17 @@ def _oldest(state: State, config: Config, layout: Layout, goal: _Goal, gone: Col
         is_done = left <= goal.pages and messages <= goal.messages and calls <= goal.calls
         if tokens <= goal.tokens and (is_done or newer < goal.kept):
             return
-        too_much = layout.page(page.index) > LARGE_FACTOR * (tokens - goal.tokens)
-        if is_done and too_much and large_entry(state, page) is not None:  # the next window shows a part of it
+        size = layout.page(page.index)
+        if (
+            is_done and size > LARGE_FACTOR * (tokens - goal.tokens) and large_entry(state, page) is not None
+        ):  # the next window shows a part of it
             return
         if _is_complete(state, page):
             yield page.index
             left -= 1
             messages -= page.length
             calls -= _calls(page) if calls else 0
-            tokens -= layout.page(page.index)
+            tokens -= size
 
 
 def large_entry(state: State, page: Page) -> tuple[int, MessageNode] | None:
