@@ -156,7 +156,7 @@ def test_asking_costs_what_the_last_window_does_not_have() -> None:
 
 
 def test_a_file_can_be_opened_where_its_whole_path_is_in_view() -> None:
-    """Its name alone is not enough; a list of files under their directory is."""
+    """Its name alone is not enough; a list of files under their directory is, and a path below the one that a heading says."""
     path = "/srv/app/models/invoice.py"
     said = [
         user(f"Look at {path} and /srv/app/models/tax.py"),
@@ -170,6 +170,7 @@ def test_a_file_can_be_opened_where_its_whole_path_is_in_view() -> None:
         ("[turn-1] invoice.py", 0),
         (f"[turn-1] {path}", 1),
         ("[turn-1] two\nfiles under /srv/app/: models/invoice.py, models/tax.py", 2),
+        ("[turn-1..2] 2 pages · …/ is /srv/app/\n1 Edit …/models/invoice.py: total → tax\n2 tax.py", 1),
     ):
         engine = Noting()
         engine.shown = shown

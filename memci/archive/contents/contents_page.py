@@ -10,7 +10,8 @@ from typing import Any, ClassVar, TypeAlias
 
 import attrs
 
-from memci.archive.summarizers.summary import OTHERS, PASSAGE, RESULT, Word, plain_words
+from memci.archive.contents.base_path import NO_BASE, Base
+from memci.archive.summarizers.summary import GIVEN, OTHERS, PASSAGE, RESULT, Word, plain_words
 from memci.archive.summarizers.words import forms
 from memci.chapters.address import page_number, range_index, segment_of
 from memci.chapters.dates import dates
@@ -148,6 +149,7 @@ class Directory:
     price: float = 0.0  # worth that a token of its rows has at least; 0 in older journals
     unlisted: bool = False  # it says that none of its pages has a row
     titles: tuple[str, ...] = ()  # of the topics that were closed with it, oldest first
+    base: Base = NO_BASE  # that its rows show paths below; none in older journals
     first_at: str = ""  # the earliest time of its pages, in ISO 8601; empty in older journals
     last_at: str = ""  # the latest
     shown_tokens: int = 0  # size of render()
@@ -203,8 +205,10 @@ class Directory:
     def _text(self) -> str:
         title = f"{one_line('; '.join(self.titles))} · " if self.titles else ""
         heading = f"[{self.index}] {title}{pages_text(self.pages)}{_said(self.first_at, self.last_at)}"
-        unlisted = " · not listed" if self.unlisted else ""
-        return "\n".join([heading + unlisted, *(row(number, list(said)) for number, said in self._rows())])
+        rows = [row(number, list(said)) for number, said in self._rows()]
+        shortened = list(map(self.base.shorten, rows))
+        last = " · not listed" if self.unlisted else self.base.heading() if shortened != rows else ""
+        return "\n".join([heading + last, *shortened])
 
     def _rows(self) -> Iterator[tuple[int, Iterator[Span]]]:
         return groupby(sorted(self.spans, key=itemgetter(0)), itemgetter(0))
@@ -217,15 +221,17 @@ class Directory:
         """
         known, rows = known or {}, groupby(self.spans, itemgetter(0))
         spans = [_row_value(number, list(said), known.get(number, ())) for number, said in rows]
-        return codec.told(self, _DIRECTORY) | {"spans": spans}
+        base = {"base": [self.base.path, *self.base.pages]} if self.base.path else {}
+        return codec.told(self, _DIRECTORY) | {"spans": spans} | base
 
     @classmethod
     def from_mapping(cls, value: Mapping[str, Any], known: Said | None = None) -> "Directory":
         """Make a directory of what ``to_mapping`` gave."""
         spans = tuple(chain.from_iterable(_row(each, known or {}) for each in value["spans"]))
         covers, titles = tuple((first, last) for first, last in value["covers"]), tuple(value.get("titles", ()))
+        path, *pages = value.get("base") or ("",)
         known_keys = {key: item for key, item in value.items() if key in _DIRECTORY}  # the first journals say more
-        return cls(**{**known_keys, "spans": spans, "covers": covers, "titles": titles})
+        return cls(**{**known_keys, "spans": spans, "covers": covers, "titles": titles, "base": Base(path, tuple(pages))})
 
 
 _DIRECTORY = codec.defaults(Directory)
@@ -329,7 +335,7 @@ def row(number: int, spans: Sequence[Span]) -> str:
     """Return the row of a page in a directory: its number and these words, one at least."""
     first, *others = spans
     said = "".join([first[1], *[lead + text for _, text, _, lead in others]])
-    return one_line(f"{number}{OTHERS if first[3] == OTHERS else ' '}{said}".replace(RESULT, ": "))
+    return one_line(f"{number}{OTHERS if first[3] == OTHERS else ' '}{said}".replace(RESULT, ": ").replace(GIVEN, PASSAGE))
 
 
 def one_line(text: str) -> str:

@@ -11,9 +11,10 @@ from typing import TypeAlias, assert_never
 
 import attrs
 
+from memci.archive.contents.base_path import Base, find_base
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item, Span
 from memci.archive.contents.importance import Weights, importance
-from memci.archive.summarizers.summary import ALWAYS, EXCHANGE, OTHERS, PASSAGE, RESULT, SENTENCE, USER
+from memci.archive.summarizers.summary import ALWAYS, EXCHANGE, GIVEN, OTHERS, PASSAGE, RESULT, SENTENCE, USER
 from memci.archive.summarizers.words import estimate, forms
 from memci.chapters.address import page_number, range_index, segment_of
 
@@ -32,6 +33,7 @@ _RECALLED_AGAIN = 2
 _FEWEST_PAGES = 2  # a directory of one page says less than its entry
 TITLES_CHARACTERS = 240  # of the titles of a directory; where several become one, the newest that fit are kept
 
+_OF_CALL, _STARTS = frozenset({GIVEN, RESULT}), frozenset({PASSAGE, OTHERS, USER, EXCHANGE})
 _MARKS = frozenset({SENTENCE, USER})
 _ENDS_SENTENCE = re.compile("[.!?;。！？；]")
 _estimate = lru_cache(maxsize=10_000)(estimate)  # of words of pages, many of which say the same
@@ -120,7 +122,7 @@ class Shrinking:
         self._count = count
         self._has_pages = has_pages
         self._worth = worth
-        self._weights = _Weights(entries)
+        self._weights = _Weights(entries, find_base(chain.from_iterable([entry.spans for entry in entries])))
         pages = sum(entry.pages for entry in entries)
         # Rows of long pages, and of many pages, are short, so that more have one.
         self._terse = LONG_TERSE * length + max(0, pages - FEW_PAGES) / MANY_TOKENS
@@ -229,7 +231,8 @@ class Shrinking:
 
     def _at(self, price: float, directory: Directory, rows: "_Rows") -> Directory:
         spans = rows.priced(price)
-        return attrs.evolve(directory, spans=spans, price=price, unlisted=not spans).counted(self._count)
+        base = find_base(spans)
+        return attrs.evolve(directory, spans=spans, price=price, unlisted=not spans, base=base).counted(self._count)
 
     def _merge(self) -> None:
         """Put neighbouring directories together that have few rows, those of topics as long as no title is lost."""
@@ -293,6 +296,7 @@ class Shrinking:
             price=max([price, *(item.price for item in items if isinstance(item, Directory))]),
             unlisted=not said,
             titles=_newest_titles([*titles, title]),
+            base=find_base(said),
             first_at=min(item.first_at for item in items),
             last_at=max(item.last_at for item in items),
         ).counted(self._count)
@@ -318,15 +322,17 @@ def _newest_titles(titles: Iterable[str]) -> tuple[str, ...]:
 class _Weights(dict[str, tuple[float, float]]):
     """By what the worth of a word is divided, and its tokens."""
 
-    def __init__(self, entries: Iterable[Item]) -> None:
+    def __init__(self, entries: Iterable[Item], base: Base) -> None:
         super().__init__()
+        self._base = base  # that directories will show paths below, about
         self._pages = Counter(chain.from_iterable([each for entry in entries for each in entry.said]))  # that say a word
 
     def __missing__(self, text: str) -> tuple[float, float]:
         """Weigh a word, once."""
         pages, said = self._pages, forms(text)
         rarest = pages[said[0]] if len(said) == 1 else min([pages[form] for form in said], default=1)
-        self[text] = weight = rarest**RARER, _estimate(text) + WORD_TOKENS
+        written = self._base.shorten(text) if self._base.path else text
+        self[text] = weight = rarest**RARER, _estimate(written) + WORD_TOKENS
         return weight
 
 
@@ -340,6 +346,7 @@ class _Rows:
         self._worths = [span[2] / rarity for span, (rarity, _) in zip(spans, weighed, strict=True)]
         sizes = [len(list(page)) for _, page in groupby([span[0] for span in spans])]
         self._pages = [range(end - size, end) for size, end in zip(sizes, accumulate(sizes), strict=True)]
+        self._calls = _calls(spans, self._pages)
         if terse:
             self._shorten(terse)
 
@@ -376,6 +383,7 @@ class _Rows:
         """Return the words that are worth a price for each of their tokens, of pages that repay those of their row with it."""
         pairs = zip(self._worths, self.costs, strict=True)
         gains = [0.0 if worth == ALWAYS else worth - price * cost for worth, cost in pairs]
+        self._bind(gains)
         found: list[Span] = []
         for page in self._pages:
             some = slice(page.start, page.stop)
@@ -383,6 +391,31 @@ class _Rows:
             if sum(kept) >= price * self._row_tokens(page):
                 found += self.spans[some] if len(kept) == len(page) else _led(self.spans[some], gains[some])
         return tuple(found)
+
+    def _bind(self, gains: list[float]) -> None:
+        """Show what a call is about where what else was given to it, and its result, repay that; else nothing of the call."""
+        for call, *rest in self._calls:
+            if gains[call] < 0:
+                gains[call] = min(0.0, gains[call] + sum([gains[place] for place in rest if gains[place] > 0]))
+                if gains[call] < 0:
+                    for place in rest:
+                        gains[place] = -1.0
+
+
+def _calls(spans: Sequence[Span], pages: Iterable[range]) -> list[list[int]]:
+    """Return the words of each call that has several: what it is about first, then what else it was given, and its result."""
+    found = list[list[int]]()
+    for page in pages:
+        words = list[int]()
+        for place in page:
+            lead = spans[place][3]
+            if words and (lead in _OF_CALL or (len(words) > 1 and lead not in _STARTS)):
+                words.append(place)
+            else:
+                found.append(words)
+                words = [place]
+        found.append(words)
+    return [words for words in found if len(words) > 1]
 
 
 def _highest(ends: Sequence[float], costs: Sequence[float], most: float) -> float:
@@ -419,6 +452,8 @@ def _strongest(leads: Sequence[str]) -> str:
         return PASSAGE
     if RESULT in leads:
         return RESULT
+    if GIVEN in leads:
+        return GIVEN
     return SENTENCE if any(_ENDS_SENTENCE.search(lead) for lead in leads) else " "
 
 

@@ -32,7 +32,8 @@ _GLOSSES = ("content", "description", "explanation", "text")  # what a call writ
 _LONGEST_LINE = 600
 _COMMANDS = ("command", "cmd")
 _SEPARATOR = re.compile("[|&;]+")
-_QUOTED = r"""[^|&;"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*'"""
+_REDIRECTION = re.compile(" ?(?:[0-9]?>&[0-9-]|&>|>&) ?(?:/dev/null)?")
+_QUOTED = r"""[0-9]?>&[0-9-]?|&>|[^|&;"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*'"""
 _COMMAND = re.compile(f"[|&;]+|(?:{_QUOTED}|.)(?:{_QUOTED})*")  # one, or what stands between two
 _TARGET = re.compile(r"^(?:url|(?:\w*_)?(?:path|file)(?:_?name)?|\w*(?:Path|File)(?:Name)?)$")
 _OLD = ("old_string", "old_str", "old_text", "oldText", "oldString", "search", "old")
@@ -150,7 +151,7 @@ def _commands(line: str) -> tuple[str, list[tuple[int, int, LiteralKind]]]:
     for command in _COMMAND.finditer(line):
         if len(written) > _LONGEST_LINE:
             return f"{written.rstrip(' |&;')} …", units
-        text = command[0].strip()
+        text = _REDIRECTION.sub(" ", command[0]).strip()
         if text and not _SEPARATOR.fullmatch(text):
             text = beginning(text, _LONGEST_COMMAND)
             units.append((len(written), len(written) + len(text), LiteralKind.CLAUSE))

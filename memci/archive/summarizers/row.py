@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from memci.archive.summarizers.literals import LiteralKind
 from memci.archive.summarizers.outcome import outcome
 from memci.archive.summarizers.passage import Atoms
-from memci.archive.summarizers.selection import Passage, shown
-from memci.archive.summarizers.summary import ALWAYS, EXCHANGE, OTHERS, PASSAGE, RESULT, SENTENCE, USER, Word
-from memci.archive.summarizers.words import UNSPACED, compiled
+from memci.archive.summarizers.selection import SUBJECTS, Passage, shown
+from memci.archive.summarizers.summary import ALWAYS, EXCHANGE, GIVEN, OTHERS, PASSAGE, RESULT, SENTENCE, USER, Word
+from memci.archive.summarizers.words import UNSPACED, compiled, estimate
 from memci.messages.formats.format import SYSTEM_ROLES
 
 _TOKENS, _SHARE = 64.0, 0.75  # of all of them, at most; of the page
@@ -30,12 +30,13 @@ _INNER = frozenset({"", "(", "（", "·"})  # what stands within such a word
 _MOST_ATOMS = 8  # of one word
 _VALUES = frozenset({LiteralKind.MONEY, LiteralKind.NUMBER})  # of something
 _MEASURED = frozenset({LiteralKind.MONEY, LiteralKind.NUMBER, LiteralKind.QUANTITY})  # an amount of something
-_SETTING = re.compile("=(?:[0-9]+|true|false|null)$")  # of a call, such as a limit
-_SUBJECTS = frozenset({LiteralKind.PATH, LiteralKind.URL, LiteralKind.CLAUSE})
+_SETTING = re.compile("=(?:[0-9]+|true|false|null)$|^(?:\\w*_)?mode=")  # of a call, such as a limit
 _ASKING = ("?", "!", "？", "！")  # which a word shows that stands before it
 _QUESTION = re.compile("[?？]")
 _AFTER_WORD = " ,，、。"
 _FEW_WORDS = 3  # before the word of a refusal, such as "Unfortunately, I": nothing depends on them
+_SHOWN_NAMES = 2  # of a path, about, where rows show it below a directory
+_SUBJECT_WORTH = 1.2  # of what a call is about, at least, also where it was named before in the page
 _OWNER_ATOMS = 2  # before a value, among which what it is the value of is looked for
 
 _Run = tuple[int, int, float]  # first atom, that after the last, worth
@@ -69,9 +70,19 @@ def row_words(atoms: Atoms, passages: Sequence[Passage]) -> tuple[Word, ...]:
             lead, text = _after_outcome(outcomes.get(number, ""), text)
         elif passage.tool or _is_apart(atoms, end, first):
             lead = PASSAGE
-        words.append((text, max(round(factor * worth, 3), _SMALLEST_WORTH) if last else ALWAYS, lead))
+        word = text, max(round(factor * worth, 3), _SMALLEST_WORTH) if last else ALWAYS, lead
+        if passage.tool and number == before and first == end:
+            word = _of_call(words.pop(), word, " | " if "|" in atoms.after[first - 1] else lead)
+        elif passage.tool and number == before:
+            word = (*word[:2], GIVEN)
+        words.append(word)
         before, end = number, last
     return tuple(words)
+
+
+def _of_call(word: Word, other: Word, between: str) -> Word:
+    """Return two neighbouring words of a call as one."""
+    return word[0] + between + other[0], word[1] + other[1], word[2]
 
 
 def _question_marks(atoms: Atoms, passages: Sequence[Passage], runs: Iterable[_Placed]) -> dict[int, str]:
@@ -185,6 +196,8 @@ def _chosen(atoms: Atoms, passages: Sequence[Passage]) -> list[_Run]:
         elif passage.speaker == "call":  # what is only the name of an argument has its value behind it; a limit tells nothing
             texts = zip(found, atoms.texts[some], atoms.after[some], strict=True)
             found = [0.0 if after[:1] == "=" or _SETTING.search(text) else worth for worth, text, after in texts]
+            if passage.places and atoms.kinds[passage.places.start] in SUBJECTS:
+                found[0] = max(found[0], _SUBJECT_WORTH)
         elif passage.speaker == "assistant" and _FENCE in passage.text:
             found = [worth * _CODE_WORTH if code else worth for worth, code in zip(found, _in_code(atoms, passage), strict=True)]
         elif passage.speaker == "user" and beginning > 0:
@@ -208,7 +221,9 @@ def _in_code(atoms: Atoms, passage: Passage) -> list[bool]:
 
 def _dense(atoms: Atoms, worths: Sequence[float], subjects: Mapping[int, int], room: float) -> list[_Run]:
     """Return what is worth most for a token, as much as there is room for; what belongs to a subject comes with that."""
-    costs, shown, runs = atoms.costs, set[int](), list[_Run]()
+    shown, runs = set[int](), list[_Run]()
+    values = zip(atoms.texts, atoms.kinds, atoms.costs, strict=True)
+    costs = [_path_cost(text) if kind is LiteralKind.PATH else cost for text, kind, cost in values]
     telling = [place for place, worth in enumerate(worths) if worth > _LEAST_WORTH]
     densities = {place: -worths[place] / (costs[place] + 1) for place in telling}
     for place in sorted(telling, key=densities.__getitem__):
@@ -224,12 +239,19 @@ def _dense(atoms: Atoms, worths: Sequence[float], subjects: Mapping[int, int], r
     return runs
 
 
+def _path_cost(path: str) -> float:
+    """Return about what a path costs where rows show it below a directory."""
+    return estimate("/".join(path.split("/")[-_SHOWN_NAMES:]))
+
+
 def _subjects(atoms: Atoms, passages: Sequence[Passage]) -> dict[int, int]:
     """Return for each atom of a call the place of what the call is about, such as a file: nothing of it is shown without that."""
     found = dict[int, int]()
     for passage in passages:
-        if passage.tool and passage.places and atoms.kinds[passage.places.start] in _SUBJECTS:
+        if passage.tool and passage.places and atoms.kinds[passage.places.start] in SUBJECTS:
             found |= dict.fromkeys(passage.places, passage.places.start)
+        elif passage.call is not None and (places := passages[passage.call].places):
+            found |= dict.fromkeys(passage.places, places.start)
     return found
 
 

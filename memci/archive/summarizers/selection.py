@@ -12,6 +12,7 @@ from memci.archive.summarizers.passage import Atoms
 
 JOIN, JOIN_TOKENS = " … ", 1.0  # what stands between two stretches that are no neighbours in the source
 _ASKING = frozenset("?？!！")
+SUBJECTS = frozenset({LiteralKind.PATH, LiteralKind.URL, LiteralKind.CLAUSE})  # what a call is about: file, address or command
 _CLOSING = {")": "(", "）": "（", "]": "["}
 _NO_LONERS = frozenset({None, LiteralKind.NUMBER, LiteralKind.BLOB})
 _FEWEST_WORDS = 2
@@ -143,11 +144,22 @@ class _Choice:
         return worth / cost if cost > 0 else -math.inf
 
     def _open(self, number: int) -> None:
-        passage = self.passages[number]
-        if passage.opening_cost + (0 if passage.opening_worth else _SMALLEST) <= self.left:
+        """Open a passage, where there is room; one of a call with what that is about."""
+        passage, subject = self.passages[number], self._subject(number)
+        cost = 0.0 if passage.opening_worth else _SMALLEST
+        cost = cost if subject is None else self.costs[subject]
+        if passage.opening_cost + cost <= self.left:
             self.is_open[number] = 1
             self.left -= passage.opening_cost
+            if subject is not None and not self.taken[subject]:
+                self._take(subject, subject + 1, cost, number)
             self._go_on(number)
+
+    def _subject(self, number: int) -> int | None:
+        """Return the place of what a call is about."""
+        passage = self.passages[number]
+        first = passage.places.start
+        return first if passage.tool and passage.places and self.atoms.kinds[first] in SUBJECTS else None
 
     def _span(self, atom: int) -> Stretch:
         """Return the atom, or where it may not stand alone, the better of the pairs that it makes with its neighbours."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import attrs
 
+from memci.archive.contents.base_path import without_unused
 from memci.archive.stores.contract import Record
 from memci.chapters.address import among, is_foreign, is_range, last_number, page_number, segment_of
 from memci.chapters.page import MessageNode, Opening, Page
@@ -175,14 +176,19 @@ class Redaction:
             covered = any(first <= number <= last for first, last in value["covers"])
             self._held |= left != value["spans"] or (covered and self._record.redacted)
             titles = list(filter(None, self._untitled(value.get("titles", ()))))
-            return {**value, "spans": left, **({"titles": titles} if "titles" in value else {})}
+            kept: Body = {**value, "spans": left, **({"titles": titles} if "titles" in value else {})}
+            if "base" in value:
+                path, *pages = value["base"]
+                others = [each for each in pages if each != number]
+                kept["base"] = [path, *others] if others else [""]
+            return kept
         if value["index"] != self.page:
             titled = {"title": self._untitled([value["title"]])[0]} if "title" in value else {}
             words = {"words": list(map(self._untitled, value["words"]))} if "words" in value else {}
             return {**value, **titled, **words}
         self._held = True
         title = self._left(value["title"])
-        kept: Body = {key: [] if key in _LISTS else "" if key in _TEXTS else item for key, item in value.items()}
+        kept = {key: [] if key in _LISTS else "" if key in _TEXTS else item for key, item in value.items()}
         return {**kept, "title": title, "sha256": self._sha256.get(value.get("sha256", ""), "")}
 
     _items = _of(entries=_item, directories=_item)
@@ -218,6 +224,7 @@ class Redaction:
                 lines += [] if found is None else [f"[{self.page}] {ERASED}"]
             elif found is not None or not (self._within(head) and line.startswith(f"{page_number(self.page)} ")):
                 lines.append(line)
+        lines = without_unused(lines)
         self._held |= lines != written or f"[{self.page}] {ERASED}" in lines
         if lines == written:
             return left

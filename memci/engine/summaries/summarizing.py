@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import attrs
 
+from memci.archive.contents.base_path import find_base
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item, Span, one_line
 from memci.archive.summarizers.summary import NAME_WORTH, SentWindow, Summary, has_given_title
 from memci.chapters.address import page_number
@@ -338,7 +339,8 @@ def improved(core: Core, items: Iterable[Item]) -> Iterator[Item]:
                 yield summarized(core, item)
         elif any(map(item.holds, came)):
             spans = list(_spans(item, came))
-            if (made := attrs.evolve(item, spans=tuple(spans), unlisted=not spans)).spans != item.spans:
+            if tuple(spans) != item.spans:
+                made = attrs.evolve(item, spans=tuple(spans), unlisted=not spans, base=find_base(spans))
                 yield made.counted(core.counter.count)
 
 

@@ -9,7 +9,7 @@ import attrs
 from memci.archive.contents import contents_page
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Item
 from memci.archive.contents.shrink import Shrinkage, shrink
-from memci.archive.summarizers.summary import ALWAYS, OTHERS, plain_words
+from memci.archive.summarizers.summary import ALWAYS, GIVEN, OTHERS, PASSAGE, RESULT, plain_words
 from tests.python_calls import python_calls
 
 ROWS = 16  # of a directory
@@ -74,6 +74,26 @@ def test_a_word_that_is_always_shown_needs_another_one() -> None:
     rows = [said for limit in (3_800, 3_500, 2_500) for said in rows_of(shrunk(entries, limit))]
     assert {2, 4} == set(map(len, rows))
     assert all(said[-2] == "unable" or said[-1] == "unable" for said in rows)
+
+
+def test_what_a_call_was_given_is_shown_only_after_what_it_is_about() -> None:
+    """At any price, its other words and its result stand behind its file; they bring that where they tell more."""
+    entries: list[Item] = []
+    for number in range(1, 8 * ROWS + 1):
+        words = (
+            (f"lunch{number}", 2.0, " "),
+            (f"Edit a{number}.py", 0.1, OTHERS),
+            (f"quokka{number}", 1.0 + number % 3, GIVEN),
+            (f"passed{number}", 0.5 + number % 4, RESULT),
+            (f"quickly{number}", 0.5 + number % 5, " "),
+            (f"Done{number}", 1.0, PASSAGE),
+        )
+        entries.append(attrs.evolve(entry(number), words=words))
+    rows = [said for limit in (6_000, 4_500, 3_500, 2_500) for said in rows_of(shrunk(entries, limit))]
+    assert all(any(text.startswith(word) for said in rows for text in said) for word in ("quokka", "passed", "quickly"))
+    for said in rows:
+        of_call = any(text.startswith(("quokka", "passed", "quickly")) for text in said)
+        assert any(text.startswith("Edit ") for text in said) or not of_call
 
 
 def test_rows_of_long_pages_are_shorter_and_more() -> None:

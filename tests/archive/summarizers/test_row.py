@@ -92,6 +92,21 @@ def test_each_command_of_a_line_is_shown_whole_or_not_at_all() -> None:
     assert "repository" not in said or "echo 'not a repository'" in said
 
 
+def test_commands_keep_the_mark_between_them() -> None:
+    """A pipe stays between two commands, and where the output of one goes is left out."""
+    calls = calling(("Bash", {"command": "ruff check . 2>&1 | tail -5"}))
+    assert "Bash ruff check . | tail -5" in row_of(user("lint"), calls, result(1, "all clean " * 20), assistant("Clean."))
+
+
+def test_an_entry_names_the_file_of_a_call() -> None:
+    """However little room it has, no word of what a call wrote stands without its file."""
+    written = "\n".join(f"def compute_{word}_total(ledger): ..." for word in ("zebra", "quokka", "wombat", "numbat"))
+    messages = [user("add totals"), calling(("Write", {"file_path": INVOICE, "content": written})), result(1, "ok")]
+    for room in range(10, 120, 5):
+        lines = ExtractiveSummarizer().summarize([facts(value) for value in messages], max_tokens=room).lines
+        assert all(f"Write({INVOICE}" in line for line in lines if "Write(" in line)
+
+
 def test_a_refusal_is_shown_whatever_else_is() -> None:
     """What was asked and refused does not read as done, also where most words have no room."""
     said = row_of(

@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from benchmarks import history
+from memci.archive.contents.base_path import find_base
 from memci.archive.contents.contents_page import ContentsPage, Directory
 from memci.archive.stores.contract import Record
 from memci.archive.stores.memory import MemoryStore
@@ -79,6 +80,25 @@ def test_a_title_leaves_every_list(title: str, others: list[str], number: int, s
     session.restore_checkpoint(here.id)
     assert WORD not in session.window().to_json().decode()
     assert () == session.verify().problems
+
+
+@pytest.mark.parametrize(("pages", "heading"), [((4, 3), "13 pages"), ((3,), "13 pages · …/ is /srv/zebra/app/")])
+def test_a_directory_of_paths_leaves_with_the_last_page_that_names_it(pages: tuple[int, ...], heading: str) -> None:
+    """What a heading says that rows are below is said by two pages; once both are erased, nothing says it."""
+    said = [(3, "/srv/zebra/app/a.py"), (4, "/srv/zebra/app/b.py"), (4, "/srv/zebra/app/c.py"), (5, "lunch")]
+    spans = tuple((page, text, 1.0, " ") for page, text in said)
+    directory = Directory(index="usr-1..13", spans=spans, covers=((1, 13),), pages=13, archived_turn=9, base=find_base(spans))
+    shown = openai.block(ContentsPage(index="usr-0", entries=(directory,), tokens=9).render()).value()
+    body = directory.to_mapping()
+    wire = formats.get("openai")
+    for page in pages:
+        redaction = Redaction(page=f"usr-{page}", wire=wire, count=lambda message: len(message.raw), count_text=len)
+        body = told(redaction, 1, "folded", {"directories": [body]})["directories"][0]
+        shown = redaction.published({"message": shown, "tokens": 99, "indexes": [directory.index], "directories": []})["message"]
+    left = Directory.from_mapping(body)
+    assert f"[usr-1..13] {heading}" == left.render().split("\n")[0]
+    assert openai.block(ContentsPage(index="usr-0", entries=(left,), tokens=9).render()).value() == shown
+    assert (len(pages) == 1) == ("zebra" in str(body))
 
 
 @settings(deadline=None)

@@ -5,6 +5,7 @@ from typing import Any
 
 import attrs
 
+from memci.archive.contents.base_path import Base
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory
 from memci.archive.contents.tree import Node, Origin, Segment, Tree
 from memci.archive.contents.working_set import Continuation, Kind, Note, WorkingSet
@@ -90,6 +91,7 @@ def directory(first: int, last: int) -> Directory:
         price=0.2,
         unlisted=True,
         titles=("first", "second"),
+        base=Base("/srv/app/", (first, last)),
         covers=((first, last),),
         pages=last - first + 1,
         archived_turn=4,
