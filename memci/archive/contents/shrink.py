@@ -34,6 +34,8 @@ _FEWEST_PAGES = 2  # a directory of one page says less than its entry
 TITLES_CHARACTERS = 240  # of the titles of a directory; where several become one, the newest that fit are kept
 
 _OF_CALL, _STARTS = frozenset({GIVEN, RESULT}), frozenset({PASSAGE, OTHERS, USER, EXCHANGE})
+_BETWEEN = frozenset({SENTENCE, PASSAGE, OTHERS, USER, RESULT, EXCHANGE, GIVEN})  # words of two sentences
+_ASKING = ("?", "？")
 _MARKS = frozenset({SENTENCE, USER})
 _ENDS_SENTENCE = re.compile("[.!?;。！？；]")
 _estimate = lru_cache(maxsize=10_000)(estimate)  # of words of pages, many of which say the same
@@ -331,6 +333,7 @@ class _Weights(dict[str, tuple[float, float]]):
         """Weigh a word, once."""
         pages, said = self._pages, forms(text)
         rarest = pages[said[0]] if len(said) == 1 else min([pages[form] for form in said], default=1)
+        rarest = max(rarest, 1)  # a word may have got the mark of its question
         written = self._base.shorten(text) if self._base.path else text
         self[text] = weight = rarest**RARER, _estimate(written) + WORD_TOKENS
         return weight
@@ -426,12 +429,17 @@ def _highest(ends: Sequence[float], costs: Sequence[float], most: float) -> floa
 
 
 def _led(spans: Iterable[Span], gains: Iterable[float]) -> list[Span]:
-    """Return the words that gain; where words before one are left out, the strongest of their leads stands there."""
+    """Return the words that gain; where words before one are left out, the strongest of their leads stands there.
+
+    A question keeps its mark as long as it has a word.
+    """
     kept: list[Span] = []
     skipped: list[str] = []
     for span, gain in zip(spans, gains, strict=True):
         if gain < 0:
             skipped.append(span[3])
+            if kept and span[1][-1:] in _ASKING and not any(map(_ends_sentence, skipped)):
+                kept.append(_asking(kept.pop(), span[1][-1]))
         elif skipped:
             skipped.append(span[3])
             kept.append((*span[:3], _strongest(skipped)))
@@ -439,6 +447,16 @@ def _led(spans: Iterable[Span], gains: Iterable[float]) -> list[Span]:
         else:
             kept.append(span)
     return kept
+
+
+def _asking(span: Span, mark: str) -> Span:
+    """Return a word with the mark of its question."""
+    number, text, worth, lead = span
+    return span if text.endswith(_ASKING) else (number, text + mark, worth, lead)
+
+
+def _ends_sentence(lead: str) -> bool:
+    return lead in _BETWEEN or _ENDS_SENTENCE.search(lead) is not None
 
 
 def _strongest(leads: Sequence[str]) -> str:

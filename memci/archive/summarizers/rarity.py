@@ -27,9 +27,10 @@ _FORMS = ("ly", "ing", "ed")
 _FORM_WORTH = 0.6  # ``memci bench quality``, locomo and coding
 _PAIR_WORTHS = (RARE_WORTH, COMMON_WORTH, STOP_WORTH)
 _PLACES = "店馆园院寺山城街路站楼厅场宫桥校区市省县村镇湖江河岛塔庙庄坊堂"  # with which names of places end in Chinese
+_DIRECTED = "[出进回过下上起][来去]"  # what a verb in Chinese ends with, such as that of 出去玩
 CHUNK = re.compile(  # one of them, or what stands between: a name, or a few characters
-    "[这那哪][家些里种位边]?|[{0}]|[^{0}]{{1,11}}[{1}](?![{1}])|[^{0}]{{1,8}}".format(
-        "".join(sorted(FUNCTION_CHARACTERS)), _PLACES
+    "[这那哪][家些里种位边]?|{2}|[{0}]|(?:(?!{2})[^{0}]){{1,11}}[{1}](?![{1}])|(?:(?!{2})[^{0}]){{1,8}}".format(
+        "".join(sorted(FUNCTION_CHARACTERS)), _PLACES, _DIRECTED
     )
 )
 _SUFFIXES = ("'s", "’s", "'re", "’re", "'ve", "’ve", "'ll", "’ll", "'m", "’m", "'d", "’d", "n't", "n’t")

@@ -93,8 +93,10 @@ _PASSIVE = re.compile(  # what can be, or is to be done: without these words it 
     re.IGNORECASE,
 )
 _NOTICE = re.compile("^[ \\t]*+(?P<notice>\\[[A-Z][^\\[\\]\\n]{3,60}\\])[ \\t]*$", re.MULTILINE)  # of an application
-_CODED = re.compile(  # such as Seattle (SEA), and one thing against another
-    "(?<!\\w)(?:[A-Z][\\w'’-]{1,40} \\([A-Z][A-Z0-9]{1,4}\\)|[\\w.-]{2,40} (?:vs\\.?|versus) [\\w.-]{2,40}(?!\\w))"
+_CODED = re.compile(  # such as Seattle (SEA), one thing against another, and things with an example of them
+    "(?<!\\w)(?:[A-Za-z-]{2,30}s,? (?:such as|like)"
+    " (?!(?:an?|the|this|that|these|those|you|me|us|them|it|my|your|our|how|when)\\b)[\\w-]{2,40}"
+    "|[A-Z][\\w'’-]{1,40} \\([A-Z][A-Z0-9]{1,4}\\)|[\\w.-]{2,40} (?:vs\\.?|versus) [\\w.-]{2,40}(?!\\w))"
 )
 _LABELLED = re.compile(  # an item of a list that says what its value is of, such as "- **Cabin:** Economy"
     "^[ \\t]*+(?:[-*•·]|[0-9]{1,2}[.)])[ \\t]++(?:\\*\\*)?"
@@ -109,8 +111,9 @@ _CELLS = re.compile(  # a line of a table with an amount: | name | 85% |, or nam
 _UNSPACED_NAME = "[^\\W{}]{{1,12}}".format("".join(sorted(FUNCTION_CHARACTERS)))
 _UNSPACED_NAMES = (  # one with brackets, those of a list, and the first of these
     f"{_UNSPACED_NAME}(?<=[{CJK}])[(（][^()（）\\n]{{1,20}}[)）]"
-    f"|(?<=、)[^\\s、，。；！？：,;.!?()（）]{{2,14}}(?=[、，。；！\\n]|$)|{_UNSPACED_NAME}(?=、)"
+    f"|(?<=、)(?<![0-9]、)[^\\s、，。；！？：,;.!?()（）]{{2,14}}(?=[、，。；！\\n]|$)|{_UNSPACED_NAME}(?<![0-9])(?=、)"
 )
+_UNSPACED_RANGE = f"[0-9]++[、~～至到][0-9]++[{CJK}]?"  # such as 3、4个
 _DEGREE = re.compile(  # and the word that means less, or too much, with it
     "(?<!\\w)(?:too|less|trop|moins|demasiado|menos|troppo|meno|слишком|менее) [^\\W\\d_]++(?! (?:than|que|di|чем)\\b)",
     re.IGNORECASE,
@@ -198,7 +201,15 @@ def _numbers(text: str) -> Iterator[Stretch]:
 
 def _names(text: str) -> Iterator[Stretch]:
     """Yield names of several words, as their capital letters show them, and words with what their degree is."""
-    patterns = _PARTS if text.isascii() else (*_PARTS, (compiled(_UNSPACED_NAMES), 0, None))
+    patterns = (
+        _PARTS
+        if text.isascii()
+        else (
+            *_PARTS,
+            (compiled(_UNSPACED_NAMES), 0, None),
+            (compiled(_UNSPACED_RANGE), 0, LiteralKind.NUMBER),
+        )
+    )
     for pattern, group, kind in patterns:
         for match in pattern.finditer(text):
             yield Stretch(*match.span(group), kind)

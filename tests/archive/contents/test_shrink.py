@@ -9,7 +9,7 @@ import attrs
 from memci.archive.contents import contents_page
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Item
 from memci.archive.contents.shrink import Shrinkage, shrink
-from memci.archive.summarizers.summary import ALWAYS, GIVEN, OTHERS, PASSAGE, RESULT, plain_words
+from memci.archive.summarizers.summary import ALWAYS, GIVEN, OTHERS, PASSAGE, RESULT, SENTENCE, plain_words
 from tests.python_calls import python_calls
 
 ROWS = 16  # of a directory
@@ -94,6 +94,18 @@ def test_what_a_call_was_given_is_shown_only_after_what_it_is_about() -> None:
     for said in rows:
         of_call = any(text.startswith(("quokka", "passed", "quickly")) for text in said)
         assert any(text.startswith("Edit ") for text in said) or not of_call
+
+
+def test_a_question_keeps_its_mark() -> None:
+    """As long as a row has a word of a question it has the mark, though the word before it is left out."""
+    entries: list[Item] = []
+    for number in range(1, 8 * ROWS + 1):
+        words = ((f"lunch{number}", 9.0, " "), (f"transfer{number}", 8.0, OTHERS), (f"human{number}?", 0.2, " "))
+        entries.append(attrs.evolve(entry(number), words=(*words, (f"Done{number}", 9.0, SENTENCE))))
+    rows = [said for limit in (4_000, 3_500, 2_500) for said in rows_of(shrunk(entries, limit))]
+    left = [said for said in rows if not any("human" in text for text in said)]
+    assert left
+    assert all(text.endswith("?") == text.startswith(("transfer", "human")) for said in left for text in said)
 
 
 def test_rows_of_long_pages_are_shorter_and_more() -> None:

@@ -133,6 +133,8 @@ def test_the_yardstick_sees_what_it_is_to_see(monkeypatch: pytest.MonkeyPatch) -
         ("Faturayı ödemeyin, bekleyin.", ["Faturayı ödemeyin, bekleyin"]),
         ("Pay, provided that she agrees. It lacks encryption.", ["Pay, provided that she agrees", "It lacks encryption"]),
         ("It was on 3 March. Then we left.", ["3 March"]),
+        ("能玩3、4个小时的景点，3～5人", ["3、4个", "3～5人"]),
+        ("I like elegant dances like ballet, and cities such as Rome.", ["dances like ballet", "cities such as Rome"]),
         ("A comparison of git-notes vs trailers", ["git-notes vs trailers"]),
         ("- **Cabin:** Economy\n- Seats: 12 and 14\nCabin: none", ["Cabin:** Economy", "Seats: 12 and 14", "Cabin: none"]),
         ("| `trim` | 85.7% |\na.go:516\t\ttrim\t\t66.7%", ["`trim` | 85.7%", "a.go:516", "66.7%"]),

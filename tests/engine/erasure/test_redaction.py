@@ -134,7 +134,7 @@ def test_windows_after_an_erasure_hold_what_was_said_of_other_pages() -> None:
     session = open_session(
         budget={"window": 2_500, "reserve": 0}, active={"min_pages": 2}, contents={"max_tokens": 400}, snapshot_every=10_000
     )
-    lines = (message["content"][:90] for message in history.messages(80))
+    lines = (message["content"][:90] for message in history.messages(100))
     for asked, answered in zip(lines, lines, strict=True):
         session.extend([user(asked), assistant(answered)])
     session.fold("all")
