@@ -22,7 +22,7 @@ class Base(NamedTuple):
     pages: tuple[int, ...] = ()  # that name something in it, by number
 
     def shorten(self, text: str) -> str:
-        """Return a text with a mark in the place of the base, in all paths that begin with it."""
+        """Return a text with a mark instead of the base, in all paths that begin with it."""
         return _ABSOLUTE.sub(lambda found: self._below(found[0]), text) if self.path and self.path in text else text
 
     def _below(self, path: str) -> str:
@@ -41,17 +41,17 @@ def find_base(words: Iterable[Sequence[Any]]) -> Base:
 
     There is none where it saves nothing, where one page alone names it, and where a word has its mark already.
     """
-    named: defaultdict[str, list[int]] = defaultdict(list)
+    pages_of: defaultdict[str, list[int]] = defaultdict(list)
     for number, text in [word[:2] for word in words if "/" in word[1] or "\\" in word[1]]:
         if _MARKED.search(text):
             return NO_BASE
         for path in _ABSOLUTE.findall(text):
             for separator in _SEPARATOR.finditer(path):
-                named[path[: separator.end()]].append(number)
-    saved = {path: len(pages) * (len(path) - 2) - len(path) - _FRAME for path, pages in named.items()}
-    useful = [path for path, size in saved.items() if size > 0 and len(set(named[path])) >= _FEWEST_PAGES]
-    best = max(useful, key=saved.__getitem__, default="")
-    return Base(best, tuple(sorted(set(named[best])))) if best else NO_BASE
+                pages_of[path[: separator.end()]].append(number)
+    savings = {path: len(pages) * (len(path) - 2) - len(path) - _FRAME for path, pages in pages_of.items()}
+    useful = [path for path, size in savings.items() if size > 0 and len(set(pages_of[path])) >= _FEWEST_PAGES]
+    best = max(useful, key=savings.__getitem__, default="")
+    return Base(best, tuple(sorted(set(pages_of[best])))) if best else NO_BASE
 
 
 def without_unused(lines: Iterable[str]) -> list[str]:

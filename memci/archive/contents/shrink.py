@@ -34,7 +34,6 @@ _FEWEST_PAGES = 2  # a directory of one page says less than its entry
 TITLES_CHARACTERS = 240  # of the titles of a directory; where several become one, the newest that fit are kept
 
 _OF_CALL, _STARTS = frozenset({GIVEN, RESULT}), frozenset({PASSAGE, OTHERS, USER, EXCHANGE})
-_BETWEEN = frozenset({SENTENCE, PASSAGE, OTHERS, USER, RESULT, EXCHANGE, GIVEN})  # words of two sentences
 _ASKING = ("?", "？")
 _MARKS = frozenset({SENTENCE, USER})
 _ENDS_SENTENCE = re.compile("[.!?;。！？；]")
@@ -439,7 +438,7 @@ def _led(spans: Iterable[Span], gains: Iterable[float]) -> list[Span]:
         if gain < 0:
             skipped.append(span[3])
             if kept and span[1][-1:] in _ASKING and not any(map(_ends_sentence, skipped)):
-                kept.append(_asking(kept.pop(), span[1][-1]))
+                kept[-1] = _asking(kept[-1], span[1][-1])
         elif skipped:
             skipped.append(span[3])
             kept.append((*span[:3], _strongest(skipped)))
@@ -456,7 +455,8 @@ def _asking(span: Span, mark: str) -> Span:
 
 
 def _ends_sentence(lead: str) -> bool:
-    return lead in _BETWEEN or _ENDS_SENTENCE.search(lead) is not None
+    """Return whether a lead is between words of two sentences."""
+    return lead in _OF_CALL | _STARTS or _ENDS_SENTENCE.search(lead) is not None
 
 
 def _strongest(leads: Sequence[str]) -> str:

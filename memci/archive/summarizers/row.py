@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from memci.archive.summarizers.literals import LiteralKind
 from memci.archive.summarizers.outcome import outcome
 from memci.archive.summarizers.passage import Atoms
-from memci.archive.summarizers.selection import SUBJECTS, Passage, shown
+from memci.archive.summarizers.selection import Passage, shown, subject_of
 from memci.archive.summarizers.summary import ALWAYS, EXCHANGE, GIVEN, OTHERS, PASSAGE, RESULT, SENTENCE, USER, Word
 from memci.archive.summarizers.words import UNSPACED, compiled, estimate
 from memci.messages.formats.format import SYSTEM_ROLES
@@ -196,7 +196,7 @@ def _chosen(atoms: Atoms, passages: Sequence[Passage]) -> list[_Run]:
         elif passage.speaker == "call":  # what is only the name of an argument has its value behind it; a limit tells nothing
             texts = zip(found, atoms.texts[some], atoms.after[some], strict=True)
             found = [0.0 if after[:1] == "=" or _SETTING.search(text) else worth for worth, text, after in texts]
-            if passage.places and atoms.kinds[passage.places.start] in SUBJECTS:
+            if subject_of(atoms, passage) is not None:
                 found[0] = max(found[0], _SUBJECT_WORTH)
         elif passage.speaker == "assistant" and _FENCE in passage.text:
             found = [worth * _CODE_WORTH if code else worth for worth, code in zip(found, _in_code(atoms, passage), strict=True)]
@@ -245,11 +245,11 @@ def _path_cost(path: str) -> float:
 
 
 def _subjects(atoms: Atoms, passages: Sequence[Passage]) -> dict[int, int]:
-    """Return for each atom of a call the place of what the call is about, such as a file: nothing of it is shown without that."""
+    """Return for each atom of a call, and of its result, the place of what the call is about: none is shown without that."""
     found = dict[int, int]()
     for passage in passages:
-        if passage.tool and passage.places and atoms.kinds[passage.places.start] in SUBJECTS:
-            found |= dict.fromkeys(passage.places, passage.places.start)
+        if (subject := subject_of(atoms, passage)) is not None:
+            found |= dict.fromkeys(passage.places, subject)
         elif passage.call is not None and (places := passages[passage.call].places):
             found |= dict.fromkeys(passage.places, places.start)
     return found

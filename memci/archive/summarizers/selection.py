@@ -12,7 +12,7 @@ from memci.archive.summarizers.passage import Atoms
 
 JOIN, JOIN_TOKENS = " … ", 1.0  # what stands between two stretches that are no neighbours in the source
 _ASKING = frozenset("?？!！")
-SUBJECTS = frozenset({LiteralKind.PATH, LiteralKind.URL, LiteralKind.CLAUSE})  # what a call is about: file, address or command
+_SUBJECTS = frozenset({LiteralKind.PATH, LiteralKind.URL, LiteralKind.CLAUSE})  # what a call is about: file, address or command
 _CLOSING = {")": "(", "）": "（", "]": "["}
 _NO_LONERS = frozenset({None, LiteralKind.NUMBER, LiteralKind.BLOB})
 _FEWEST_WORDS = 2
@@ -53,6 +53,12 @@ def choose(atoms: Atoms, passages: Sequence[Passage], room: float) -> list[list[
     sizes = [sum(atoms.words[first:last]) for each in chosen for first, last in each or ()]
     alone = sum([size for size in sizes if size < _FEWEST_WORDS])
     return chosen if 2 * alone <= sum(sizes) else _Choice(atoms, passages, room, loners=False).make()
+
+
+def subject_of(atoms: Atoms, passage: Passage) -> int | None:
+    """Return the place of what a call is about, such as a file; ``None`` where it tells none, and for what is no call."""
+    first = passage.places.start
+    return first if passage.tool and passage.places and atoms.kinds[first] in _SUBJECTS else None
 
 
 def shown(atoms: Atoms, first: int, last: int) -> str:
@@ -145,7 +151,7 @@ class _Choice:
 
     def _open(self, number: int) -> None:
         """Open a passage, where there is room; one of a call with what that is about."""
-        passage, subject = self.passages[number], self._subject(number)
+        passage, subject = self.passages[number], subject_of(self.atoms, self.passages[number])
         cost = 0.0 if passage.opening_worth else _SMALLEST
         cost = cost if subject is None else self.costs[subject]
         if passage.opening_cost + cost <= self.left:
@@ -154,12 +160,6 @@ class _Choice:
             if subject is not None and not self.taken[subject]:
                 self._take(subject, subject + 1, cost, number)
             self._go_on(number)
-
-    def _subject(self, number: int) -> int | None:
-        """Return the place of what a call is about."""
-        passage = self.passages[number]
-        first = passage.places.start
-        return first if passage.tool and passage.places and self.atoms.kinds[first] in SUBJECTS else None
 
     def _span(self, atom: int) -> Stretch:
         """Return the atom, or where it may not stand alone, the better of the pairs that it makes with its neighbours."""

@@ -118,7 +118,8 @@ _DEGREE = re.compile(  # and the word that means less, or too much, with it
     "(?<!\\w)(?:too|less|trop|moins|demasiado|menos|troppo|meno|слишком|менее) [^\\W\\d_]++(?! (?:than|que|di|чем)\\b)",
     re.IGNORECASE,
 )
-_PARTS = (
+_Part = tuple[re.Pattern[str], str | int, LiteralKind | None]  # a pattern, its group that is shown whole, and the kind of that
+_PARTS: tuple[_Part, ...] = (
     (_MEASURE, 0, LiteralKind.NUMBER),
     (_WINDOWS_PATH, 0, LiteralKind.PATH),
     (_TITLED, 0, None),
@@ -130,6 +131,7 @@ _PARTS = (
     (_CELLS, "row", LiteralKind.ITEM),
 )
 
+_UNSPACED_PARTS = ((_UNSPACED_NAMES, None), (_UNSPACED_RANGE, LiteralKind.NUMBER))  # of scripts without spaces
 _BEFORE_CUT = " ,;:，、；：…"
 
 
@@ -201,16 +203,10 @@ def _numbers(text: str) -> Iterator[Stretch]:
 
 def _names(text: str) -> Iterator[Stretch]:
     """Yield names of several words, as their capital letters show them, and words with what their degree is."""
-    patterns = (
-        _PARTS
-        if text.isascii()
-        else (
-            *_PARTS,
-            (compiled(_UNSPACED_NAMES), 0, None),
-            (compiled(_UNSPACED_RANGE), 0, LiteralKind.NUMBER),
-        )
-    )
-    for pattern, group, kind in patterns:
+    parts: Sequence[_Part] = _PARTS
+    if not text.isascii():
+        parts = [*_PARTS, *[(compiled(pattern), 0, kind) for pattern, kind in _UNSPACED_PARTS]]
+    for pattern, group, kind in parts:
         for match in pattern.finditer(text):
             yield Stretch(*match.span(group), kind)
     for match in _NAME.finditer(text):

@@ -223,13 +223,13 @@ def find_needs(conversation: Conversation, window: Sequence[Mapping[str, Any]]) 
 def _paths_under(text: str) -> set[str]:
     """Return the whole paths of files that are shown below a directory.
 
-    That is in a list, as in ``files under /srv/app/: a.py, b/c.py``, or with a mark in its place, as a heading says before:
+    That is in a list, as in ``files under /srv/app/: a.py, b/c.py``, or with a mark instead of it, as a heading says before:
     ``…/ is /srv/app/``.
     """
     lists = re.findall(r"^(?:- )?files under (\S+)(?: \([^)]*\))?: (.*)$", text, re.MULTILINE)
     found = {directory + name for directory, names in lists for name in names.split(", ")}
-    for root, rows in re.findall(r"^\[.* · …/ is (/.*)\n((?:\d.*(?:\n|\Z))*)", text, re.MULTILINE):
-        found |= {root + name for name in re.findall(r"…/([\w./@+-]+)", rows)}
+    for base, rows in re.findall(r"^\[.* · …/ is (/.*)\n((?:\d.*(?:\n|\Z))*)", text, re.MULTILINE):
+        found |= {base + name for name in re.findall(r"…/([\w./@+-]+)", rows)}
     return found
 
 
