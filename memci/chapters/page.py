@@ -22,10 +22,19 @@ class MessageNode:
     stub_tokens: int = 0  # maximum size of the stub that can stand for it; 0 where it is too small for one
     at: str = ""  # when it came in, in UTC, as ISO 8601
     trimmed: tuple[int, ...] = ()  # of a result shown in part: tokens of that, and the bounds of each stretch of its text
-    stub: tuple[object, Message] | None = attrs.field(default=None, repr=False)  # the last one, and what it was made by
+    stub: "ShownInPart | None" = attrs.field(default=None, repr=False)  # the last one
     brings: frozenset[str] | None = attrs.field(default=None, repr=False)  # the kinds of latest notes of its calls
     previous: "MessageNode | None" = attrs.field(default=None, repr=False)
     next: "MessageNode | None" = attrs.field(default=None, repr=False)
+
+
+@attrs.define(eq=False)
+class ShownInPart:
+    """A message that was sent in the place of a longer one."""
+
+    made_by: object  # what it was made by, besides that one
+    message: Message
+    tokens: int | None = None  # as it is; unknown until it was sent
 
 
 class StoredNode(MessageNode):

@@ -51,7 +51,16 @@ _CONTRAST = (
     "|fail(?:s|ed)? to)(?!\\w)"
 )
 _PROVISO = "(?<!\\w)(?:as long as|provided that|in case|on condition|es sei denn|vorausgesetzt|à condition|con tal de)(?!\\w)"
-_LIMIT = f"{_DENIAL}|(?<!\\w)(?:{any_of(_QUALIFYING.split())})(?!\\w)|必须|如果|要是|もし|なら|ถ้า|{_CONTRAST}|{_PROVISO}"
+# What did not happen: "had the bank approved it", "we would have moved", "we almost bought it".
+_UNREAL = (
+    "(?<!\\w)(?:almost|nearly|supposed to|about to|(?:would|could)(?:n['’]t)?(?: not)?['’ ](?:have|ve)"
+    "|beinahe|hätten?|wären?|presque|failli|aurait|auraient|aurais|casi|hubiera|habría|quase|teria|avrebbe|bijna|nästan|почти"
+    "|чуть не|бы)(?!\\w)|(?:^|(?<=[.!?,;:\\n]\\s)|(?<=\\n))(?:had|were) (?:the|my|our|he|she|they|we|I|you|it)(?!\\w)"
+    "|差点|险些|本来|本应|惜しくも|はずだった|뻔했"
+)
+_LIMIT = (
+    f"{_DENIAL}|(?<!\\w)(?:{any_of(_QUALIFYING.split())})(?!\\w)|必须|如果|要是|もし|なら|ถ้า|{_CONTRAST}|{_PROVISO}|{_UNREAL}"
+)
 # Those of them that say when what follows the comma holds.
 _CONDITION = (
     f"{_PROVISO}|(?<!\\w)(?:if|unless|until|till|whether|except|instead|falls|solange|bis|si|sauf|jusqu|hasta|salvo|até|finché|tenzij|tot|chyba|eğer"

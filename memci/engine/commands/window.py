@@ -47,9 +47,10 @@ class Window:
     """What a call sends: ``messages`` as dicts in the session's wire format, the caller's own.
 
     ``system`` is the system prompt, where the format has a parameter of its own for it (Anthropic's: text blocks), else ``None``.
-    ``tokens`` is at most its size, the tools and the start of the reply included, and never above ``budget``; ``zone`` is how
-    full it is; ``breakdown`` has them by part and adds up: ``system, tools, contents, working, recalled, active, open, reply``,
-    and ``mounted``, ``directives``, ``slots`` and ``extra`` where there are any.
+    ``tokens`` is its size by the counter, the tools and the start of the reply included, and never above ``budget``; what answers
+    a call that has no result yet counts as the most that it may take. ``zone`` is how full the window is; ``breakdown`` has the
+    tokens by part and adds up: ``system, tools, contents, working, recalled, active, open, reply``, and ``mounted``,
+    ``directives``, ``slots`` and ``extra`` where there are any.
     ``seq`` is the sequence number of the last event in it; ``session.render(at=seq)`` makes it again.
     """
 
@@ -94,7 +95,7 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
     while core.state.seq != before:  # so that the same window is found when it is asked for again
         before = core.state.seq
         wanted = _settling(core, budget, schemas, sha256, heard)
-        layout, settled = _fit(core, wanted if not texts else attrs.evolve(wanted, **_beside(core, texts)))
+        layout, settled = _sized(core, *_fit(core, wanted if not texts else attrs.evolve(wanted, **_beside(core, texts))))
     if settled != core.state.settled:
         core.commit([settled])
     core.prepared.counted = layout.counted
@@ -274,6 +275,22 @@ def _fit(core: Core, wanted: WindowSettled) -> tuple[Layout, WindowSettled]:
     if not new or not settled.contents or settled.scale is not None:  # such a window is asked for in another way again
         return layout, settled
     return _shown_further(core, _with_room(core, layout, settled, new), settled, new)
+
+
+def _sized(core: Core, layout: Layout, settled: WindowSettled) -> tuple[Layout, WindowSettled]:
+    """Count what is shown of entries in part as it is: all that fits a window fits by the most that these may take.
+
+    O(the entries), and the text of those that were not sent before.
+    """
+    sizes, last = dict[str, list[int]](), core.state.settled
+    for seq, (part, most, _) in layout.view.in_part.items():
+        if part.tokens is None:
+            part.tokens = core.count(part.message)
+        sizes[seq] = [most, part.tokens]
+    if core.read_only and last is not None:
+        sizes = last.sizes  # of a journal that may be older than these
+    settled = attrs.evolve(settled, sizes=sizes)
+    return (layout.view.layout(settled) if sizes else layout), settled
 
 
 def _with_room(core: Core, layout: Layout, settled: WindowSettled, new: Collection[int]) -> Layout:

@@ -335,7 +335,7 @@ def _configure(state: State, event: events.SessionConfigured) -> None:
         state.ratios = (event.scale, event.scale)
         if state.settled is not None:  # tools are counted anew by the next window
             anew: dict[str, Any] = {"tools_sha256": "", "tools_tokens": 0, "extra": {}, "extra_tokens": 0}
-            state.settled = attrs.evolve(state.settled, scale=None, excerpts={}, **anew)
+            state.settled = attrs.evolve(state.settled, scale=None, excerpts={}, sizes={}, **anew)
             state.carried = ()
     state.config = Config.from_stored(event.config)
     state.wire = formats.get(state.config.format)
@@ -391,7 +391,7 @@ def _restore_checkpoint(state: State, event: events.CheckpointRestored, seq: int
 
 def _resize(page: Page, counted: list[list[int]]) -> None:
     for node, (tokens, stub_tokens, *shown) in zip(page.nodes(), counted, strict=True):
-        node.tokens, node.stub_tokens = tokens, stub_tokens
+        node.tokens, node.stub_tokens, node.stub = tokens, stub_tokens, None
         node.trimmed = (*shown, *node.trimmed[len(shown) :])
 
 

@@ -354,6 +354,8 @@ class WindowSettled(Kind, kind="settled", version=2):
     stubs: list[int] = attrs.field(factory=list)  # seqs of the messages that are shown as stubs, in order
     # Of stubs that show more than the least: characters of the entry, and tokens of the stub, by seq.
     excerpts: dict[str, list[int]] = attrs.field(factory=dict)
+    # Of what is shown of entries in part: the most tokens that it may take, and those it has, by seq. None in older journals.
+    sizes: dict[str, list[int]] = attrs.field(factory=dict)
     reads: bool = False  # whether the model is offered the tool that reads what a stub stands for
     explains: bool = True  # whether the system part says how pages are recalled; in older journals always
     passages_seq: int = 0  # of the newest message of the user for which matching pages were looked for; 0 for none

@@ -125,7 +125,7 @@ def _of_page(page: Page, part: str) -> Iterator[tuple[int, Source]]:
     for node in page.nodes():
         yield id(node.message), Source(part, page.index)
         if node.stub is not None:
-            yield id(node.stub[1]), Source(part, page.index)
+            yield id(node.stub.message), Source(part, page.index)
 
 
 def _assembled(view: View, sources: Sequence[Source], raws: Sequence[bytes], *, apart: bool) -> list[Source]:

@@ -1,13 +1,13 @@
 """What stands in a window, part by part, in its order. Reads the state and nothing else."""
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import attrs
 
 from memci.archive.contents.working_set import render
-from memci.chapters.page import MessageNode, Page
+from memci.chapters.page import MessageNode, Page, ShownInPart
 from memci.chapters.recalled import Attachment
 from memci.engine.history import blocks
 from memci.engine.history.directives import SHARE as DIRECTIVES_SHARE
@@ -53,6 +53,7 @@ class View:
         self.messages: list[Message] = []
         self.page_tokens: dict[str, int] = {}  # of the entries of each page, and of what stands for missing results, by index
         self.ends: dict[str, int] = {}  # the place after the last message of each part
+        self.in_part: dict[str, tuple[ShownInPart, int, str]] = {}  # by seq: what is shown, the most it may take, its page
         self._state = state
         self._asked = _asked(state, settled)
         self._stubs: Collection[int] = frozenset(settled.stubs) if settled is not None else ()
@@ -96,8 +97,19 @@ class View:
             counted = {**counted, "slots": self._state.slots.tokens}
         if settled is not None and settled.extra:
             counted = {**counted, "extra": settled.extra_tokens}
+        if settled is not None and settled.sizes:
+            counted = self._sized(counted, settled.sizes)
         breakdown = counted.copy() if scale == 1 else {part: math.ceil(tokens * scale) for part, tokens in counted.items()}
         return Layout(breakdown=breakdown, tokens=sum(breakdown.values()), counted=sum(counted.values()), scale=scale, view=self)
+
+    def _sized(self, counted: Mapping[str, int], sizes: Mapping[str, Sequence[int]]) -> dict[str, int]:
+        """Return the tokens by part with what is shown of entries as large as it is, where that was counted."""
+        sized, last = dict(counted), self._page or self._state.opening
+        for seq, (_, most, page) in self.in_part.items():
+            known, size = sizes.get(seq, (0, 0))
+            if known == most:
+                sized["open" if last is not None and page == last.index else "active"] -= most - size
+        return sized
 
     def goes_on(self, state: State, settled: WindowSettled | None) -> bool:
         """Lay out what came in at the end, and return whether that makes what the state shows. O(open page and what came in)."""
@@ -271,9 +283,10 @@ class View:
             bounds=tuple(bounds),
             renderer=self._state.renderer,
         )
-        if node.stub is None or node.stub[0] != stub:
-            node.stub = (stub, stub.of(node.message, self._state.wire))
-        return node.stub[1], tokens
+        if node.stub is None or node.stub.made_by != stub:
+            node.stub = ShownInPart(stub, stub.of(node.message, self._state.wire))
+        self.in_part[str(node.seq)] = node.stub, tokens, address.partition("/")[0]
+        return node.stub.message, tokens
 
 
 Lay: TypeAlias = Callable[[State, WindowSettled | None], Layout]

@@ -129,6 +129,12 @@ def test_the_yardstick_sees_what_it_is_to_see(monkeypatch: pytest.MonkeyPatch) -
         ("Nicht ohne Frau Dr. Weiß kündigen. Danke.", ["Nicht ohne Frau Dr. Weiß kündigen"]),
         ("Die Heizung bleibt aus, es sei denn es friert.", ["Die Heizung bleibt aus, es sei denn es friert"]),
         ("We ship to all of Europe other than Norway.", ["We ship to all of Europe other than Norway"]),
+        ("Had the bank approved it, we would have moved.", ["Had the bank approved it, we would have moved"]),
+        (
+            "We almost bought it. Wir hätten fast zugesagt. 我差点迟到了。",
+            ["We almost bought it", "Wir hätten fast zugesagt", "我差点迟到了"],
+        ),
+        ("They had the car, and we were there.", []),
         ("Neposílejte balík panu před pátkem.", ["Neposílejte balík panu před pátkem"]),
         ("Faturayı ödemeyin, bekleyin.", ["Faturayı ödemeyin, bekleyin"]),
         ("Pay, provided that she agrees. It lacks encryption.", ["Pay, provided that she agrees", "It lacks encryption"]),

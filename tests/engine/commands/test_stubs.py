@@ -1,6 +1,6 @@
 """What stands for long results: each call has a stub of its own text, which names what it leaves out; earlier windows stay."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +15,7 @@ from memci.engine.session import Session
 from memci.errors import StoreError
 from memci.messages import codec
 from memci.messages.tokens.counter import get_counter
-from memci.messages.tokens.message_tokens import count_message
+from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message, count_tools
 from memci.messages.validation import validate
 from tests.engine.core.test_short_ways import called
 from tests.engine.pictures import png
@@ -27,6 +27,10 @@ SMALL: dict[str, Any] = {"budget": {"window": BUDGET, "reserve": 0}, "active": {
 TIGHT: dict[str, Any] = {"budget": {"window": 1_000, "reserve": 0}}
 PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": png()}}
 BLOCKS = ("anthropic", "openai")
+READ_PAGE = {
+    "type": "function",
+    "function": {"name": "read_page", "description": "Read a page.", "parameters": {"type": "object"}},
+}
 
 
 def report(word: str, lines: int = 120) -> str:
@@ -257,6 +261,41 @@ def test_a_stub_is_made_once_a_message() -> None:
     calls = called(layouts)
     assert calls["View._all"] > 1
     assert 0 == calls["Stub.of"]
+
+
+def counted(window: Window, tools: Sequence[Mapping[str, Any]] = ()) -> int:
+    """Return what a call has, each message by itself."""
+    counter = get_counter("o200k_base")
+    return sum(count_message(value, counter) for value in window.messages) + count_tools(tools, counter) + REPLY_TOKENS
+
+
+def filled(kind: str, store: MemoryStore | None = None) -> Session:
+    """Return a session whose window shows something in part: results that were trimmed, one that is too large, or a request."""
+    session = open_session(store, **(SMALL if kind == "trimmed" else TIGHT))
+    for number in range(1, 9) if kind == "trimmed" else ():
+        session.extend([user(f"look at {number}"), calling(f"c{number}"), result(f"c{number}", report("apple"))])
+        session.append({"role": "assistant", "content": f"number {number} is fine"})
+    if kind == "result":
+        session.extend([user("look at 9"), calling("c9"), result("c9", report("apple", 400))])
+    if kind == "request":
+        session.append(user(report("apple", 400)))
+    return session
+
+
+@pytest.mark.parametrize("tools", [[READ_PAGE], []], ids=["read_page", "no tools"])
+@pytest.mark.parametrize("kind", ["trimmed", "result", "request"])
+def test_a_window_says_how_large_it_is_with_what_it_shows_in_part(kind: str, tools: list[dict[str, Any]]) -> None:
+    """That counts as it is sent, with and without the tool which reads it whole; also once the session was opened again."""
+    store = MemoryStore()
+    session = filled(kind, store)
+    session.window()
+    window = session.window(tools=tools)
+    assert "shortened from" in window.to_json().decode()
+    assert window.tokens == counted(window, tools) == sum(window.breakdown.values()) <= window.budget
+    seq = session.seq
+    assert (seq, window.tokens) == (session.window(tools=tools).seq, session.render(at=seq).tokens)
+    again = open_session(store, **(SMALL if kind == "trimmed" else TIGHT))
+    assert (seq, window.tokens) == (again.window(tools=tools).seq, again.render(at=seq).tokens)
 
 
 @pytest.mark.parametrize("between", [" ", "\n\n", " " * 300, " " * 800])

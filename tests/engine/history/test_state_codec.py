@@ -204,6 +204,7 @@ def full_state() -> State:
             renderer=1,
             contents=False,
             excerpts={"9": [4_000, 900]},
+            sizes={"3": [60, 47]},
             stubs=[3, 2],
             reads=True,
             passages_seq=12,

@@ -290,7 +290,7 @@ MUTATIONS = (
         name="other-counter-keeps-excerpts",
         what="under another counter stubs keep the lengths of the old one",
         module=_APPLY,
-        right="scale=None, excerpts={}, **anew)",
+        right="scale=None, excerpts={}, sizes={}, **anew)",
         wrong="scale=None, **anew)",
         from_source=True,
     ),
