@@ -48,7 +48,21 @@ _DENIAL = (
 )
 _CONTRAST = (
     "(?<!\\w)(?:rather than|contrary to|as opposed to|other than|apart from|aside from|untrue that|false that"
-    "|fail(?:s|ed)? to)(?!\\w)"
+    "|fail(?:s|ed)? to|far from|yet to|anything but|(?:everyone|everybody|everything|all|any|anyone|anywhere) but|rul(?:e|es"
+    "|ed) out"
+    "|refrain(?:s|ed)? from|abandon(?:s|ed)?|the last thing|(?:stop|quit)(?:s|ped)? \\w+ing|called off|your (?:approval|consent"
+    "|permission)"
+    "|wish(?:es|ed)? (?:I|we|he|she|they|you)|imagine"
+    "|ausgenommen|abgesehen von|ausgeschlossen|weder|kaum|angenommen|weit davon|steh(?:t|en) noch aus|aufgehört"
+    "|loin d[e'’]|cessé|arrêté d[e'’]|à peine|hormis|excepté|supposons|lejos de|dej(?:é|ó|a|ar|aron|amos) de|apenas|descart(?:ó"
+    "|é|a)"
+    "|longe de|dei(?:xei|xou|xa|xar|xaram) de|smesso di|lontano da|behalve|verre van|gestopt met|utom|förutom|knappt|undtagen"
+    "|unntatt"
+    "|z wyjątkiem|przest(?:ał|aje|ałem|ałam)|ledwo|kivételével|kivéve|hacsak|исключил\\w*|исключен\\w*|исключая|едва|вряд ли"
+    "|перестал\\w*|hariç)(?!\\w)"
+    "|(?<!\\w)schl(?:oss|ieß(?:t|en)?)(?= .{1,80}(?<!\\w)aus(?!\\w))"
+    "|(?<!\\w)mal(?= [^\\W\\d_]+(?:i|ei|ou|ava)(?!\\w))|排除|戒了|假设"
+    "|假如"
 )
 _PROVISO = "(?<!\\w)(?:as long as|provided that|in case|on condition|es sei denn|vorausgesetzt|à condition|con tal de)(?!\\w)"
 # What did not happen: "had the bank approved it", "we would have moved", "we almost bought it".
@@ -63,7 +77,8 @@ _LIMIT = (
 )
 # Those of them that say when what follows the comma holds.
 _CONDITION = (
-    f"{_PROVISO}|(?<!\\w)(?:if|unless|until|till|whether|except|instead|falls|solange|bis|si|sauf|jusqu|hasta|salvo|até|finché|tenzij|tot|chyba|eğer"
+    f"{_PROVISO}|(?<!\\w)(?:if|unless|until|till|whether|except|instead|falls|solange|bis|si|sauf|jusqu|hasta|salvo|até|finché"
+    f"|tenzij|tot|chyba|eğer"
     "|если|пока|якщо|αν|إذا|إلا|אם|अगर)(?!\\w)|除非|除了|如果|要是|もし|なら|ถ้า|ยกเว้น"
 )
 _TITLES = ("\\b[0-9]", "\\b[0-9][0-9]", "\\b[DMJS]r", "\\b[HF]r", "\\b[MS]t", "\\bMs", "\\bMrs", "\\bNr", "\\bProf")
@@ -72,7 +87,7 @@ _SENTENCE_END = re.compile(  # but for the dot of a day of a month, or of a titl
 )
 _LIST_AFTER = "[*_]*[:：][*_]*[ \\t]*\\n(?:[ \\t]*\\n)?(?:[ \\t]*(?:[-*•·]|[0-9]{1,2}[.)])[ \\t][^\\n]*(?:\\n(?:[ \\t]*\\n)?|$))+"
 _INNER = re.compile("\\w(?:.*\\w)?", re.DOTALL)
-_PART_END = re.compile("[,:;](?=\\s)|[，、：；()（）]|\\s[–—-]\\s")
+_PART_END = re.compile("[,:;](?=\\s)(?!\\s(?:19|20)[0-9]{2}(?![0-9]))|[，、：；()（）]|\\s[–—-]\\s")
 
 
 def limited_clauses(text: str) -> Iterator[tuple[int, int]]:

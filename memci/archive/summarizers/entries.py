@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from memci.archive.summarizers.literals import LiteralKind
-from memci.archive.summarizers.outcome import failure
+from memci.archive.summarizers.outcome import failure, rehearsal
 from memci.archive.summarizers.passage import SCANNED_CHARACTERS, Atoms
 from memci.archive.summarizers.selection import Passage
 from memci.archive.summarizers.whole import beginning
@@ -80,14 +80,18 @@ def read_source(messages: Sequence[Message]) -> Source:
                 lead, worth = f" → {name}(", _CALL_WORTH / 4 if name in named else _CALL_WORTH
                 passage = _add(source, number, "call", (role + lead, lead, ")"), called(described(part.call.arguments)), worth)
                 passage.tool = name
+                _note(passage, rehearsal(part.call.arguments))
                 named.add(name)
             elif part.kind is PartKind.RESULT:
                 waiting = unanswered.get(part.answers or "")
                 call, place = waiting.pop() if waiting else (None, None)
                 text = described(part.text)
-                if call is not None and place is not None and (words := failure(text)):
+                words = failure(text) or (
+                    "is_error: true" if isinstance(part.value, dict) and part.value.get("is_error") is True else ""
+                )
+                if call is not None and place is not None and words:
                     source.failed.append(call)
-                    source.passages[place].failure = words
+                    _note(source.passages[place], words)
                 name = call.name if call else str(value.get("name") or "")
                 lead = f"tool {clean_name(name)}: " if name else "tool: "
                 _add(source, number, "tool", (lead, f" | {lead}", ""), flat(text)).call = place
@@ -98,6 +102,14 @@ def read_source(messages: Sequence[Message]) -> Source:
             elif part.kind is PartKind.IMAGE:
                 _add(source, number, role, (f"{role}: [image", " [image", "]"), FlatText(""), _IMAGE_WORTH)
     return source
+
+
+def _note(call: Passage, words: str) -> None:
+    """Let what is shown of a call say that it failed, or only tried something out."""
+    if words and not call.failure:
+        call.failure = words
+        call.closing += f" ({words})"
+        call.opening_cost += _estimate(words)
 
 
 def _add(source: Source, number: int, speaker: str, around: tuple[str, str, str], said: FlatText, worth: float = 0.0) -> Passage:  # noqa: PLR0913, PLR0917 (each part of a line)
@@ -129,9 +141,12 @@ def called(text: str) -> FlatText:
     if target in _COMMANDS:
         lead, commands = _commands(lead)
     old, new = (next((key for key in keys if isinstance(arguments.get(key), str)), None) for keys in (_OLD, _NEW))
-    change = ""
+    change = new_text = ""
     if old is not None and new is not None:
-        change = _change(str(arguments.pop(old)), new_text := str(arguments.pop(new)))
+        before, after = str(arguments.pop(old)), str(arguments.pop(new))
+        change = _change(before, after)
+        new_text = "" if change else _new_lines(before, after)
+        change = change or ("" if new_text else _removal(before, after))
     else:
         new_text = next((str(arguments.pop(key)) for key in _GLOSSES if isinstance(arguments.get(key), str)), "")
     about = ": ".join(filter(None, (lead, change or new_text)))
@@ -179,6 +194,19 @@ def _change(old: str, new: str) -> str:
     if "\n" in removed + added or len(removed) + len(added) > _LONGEST_CHANGE // 2 or not removed + added:
         return ""
     return f"{removed or 'nothing'} → {added or 'nothing'}"
+
+
+def _new_lines(old: str, new: str) -> str:
+    """Return the lines that an edit writes, without those that were there and stay around them."""
+    known = set(old.splitlines())
+    return "\n".join(line for line in new.splitlines() if line not in known).strip()
+
+
+def _removal(old: str, new: str) -> str:
+    """Return the first line that an edit takes out, as such; empty where all lines stay."""
+    left = set(new.splitlines())
+    gone = [" ".join(line.split()) for line in old.splitlines() if line.strip() and line not in left]
+    return f"removed {beginning(gone[0], _LONGEST_COMMAND)}{' and more' * (len(gone) > 1)}" if gone else ""
 
 
 def flat(text: str, equals: str = ": ") -> FlatText:

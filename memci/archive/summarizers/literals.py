@@ -48,16 +48,19 @@ _MONTH = (
     "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
     "|Nov(?:ember)?|Dec(?:ember)?)"
 )
-_CURRENCY = "(?:(?:US|HK|A|C|NT)?[$€£¥₹₩₽฿￥]|(?:USD|EUR|GBP|CNY|RMB|JPY|INR|CHF)\\b)"
+_CURRENCY = "(?:(?:US|HK|A|C|NT)?[$€£¥₹₩₽฿￥]|(?:USD|EUR|GBP|CNY|RMB|JPY|INR|CHF)(?![A-Za-z0-9_]))"
 _UNIT = (
-    "%|‰|€|£|°[CF]?|(?:percent|dollars?|euros?|pounds?|bucks|cents?|yuan|hours?|hrs?|minutes?|mins?|seconds?|secs?|milliseconds?|ms|days?"
-    "|weeks?|months?|years?|yrs?|km|cm|mm|nm|m|miles?|mi|ft|feet|inch(?:es)?|kg|mg|g|lbs?|oz|l|ml|kcal|mph|kmh|[kKMGT]i?B|[kMG]bps|GHz|MHz|Hz"
-    "|kWh?|px|pt|dpi|rows?|lines?|pages?|files?|tokens?|bytes?|characters?|items?|bags?|seats?|nights?|people|persons?|passengers?|times"
-    "|USD|EUR|GBP|CNY|RMB|JPY|Uhr|Jahre|Tage|Stunden|Minuten|heures|jours|ans|años|horas|días|k|K|M|bn)\\b"
+    "%|‰|€|£|°[CF]?|(?:percent|dollars?|euros?|pounds?|bucks|cents?|yuan|hours?|hrs?|minutes?|mins?|seconds?|secs?"
+    "|milliseconds?|ms|days?"
+    "|weeks?|months?|years?|yrs?|km|cm|mm|nm|m|miles?|mi|ft|feet|inch(?:es)?|kg|mg|g|lbs?|oz|l|ml|kcal|mph|kmh|[kKMGT]i?B"
+    "|[kMG]bps|GHz|MHz|Hz"
+    "|kWh?|px|pt|dpi|rows?|lines?|pages?|files?|tokens?|bytes?|characters?|items?|bags?|seats?|nights?|people|persons?"
+    "|passengers?|times"
+    "|USD|EUR|GBP|CNY|RMB|JPY|Uhr|Jahre|Tage|Stunden|Minuten|heures|jours|ans|años|horas|días|k|K|M|bn)(?![A-Za-z0-9_])"
     "|小时|分钟|公里|千米|平方米|公斤|人民币|日元|美元|欧元|万元|亿元|时间|[分元块万亿秒天日号月年周个人位间楼层室栋米岁度折次点星级张件斤円時歳名回本枚원시분일월년개명]"
 )
 _BEFORE = "(?<![A-Za-z0-9_.])"
-_CLOCK = "[0-9]{1,2}[:：][0-9]{2}(?:[:：][0-9]{2}(?:\\.[0-9]{1,6})?)?(?:\\s?[AaPp]\\.?[Mm]\\b\\.?)?"
+_CLOCK = "[0-9]{1,2}[:：][0-9]{2}(?:[:：][0-9]{2}(?:\\.[0-9]{1,6})?)?(?:\\s?[AaPp]\\.?[Mm](?![A-Za-z0-9_])\\.?)?"
 _AMOUNT = "[0-9]{1,15}(?:[,.'][0-9]{1,15}){0,6}"
 _TO = "\\s?(?:-|–|—|~|～|至|到|to)\\s?"
 
@@ -74,15 +77,18 @@ _NUMERIC = re.compile(
     "(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
     "|[0-9]{1,2}([-/.])[0-9]{1,2}\\3(?:[0-9]{4}|[0-9]{2})(?![0-9])"
     "|[0-9]{2,4}年(?:[0-9]{1,2}月(?:[0-9]{1,2}[日号])?)?|[0-9]{1,2}月[0-9]{1,2}[日号]"
-    f"|[0-9]{{1,2}}(?:st|nd|rd|th|\\.)?\\s(?:of\\s)?{_MONTH}\\b(?:\\.?,?\\s[0-9]{{4}}\\b)?))"
-    f"|(?P<DATE_month>\\b{_MONTH}\\b\\.?\\s[0-9]{{1,2}}(?:st|nd|rd|th)?\\b(?!:[0-9])(?:,?\\s(?:19|20)[0-9]{{2}}\\b)?|\\b{_MONTH}\\s(?:19|20)[0-9]{{2}}\\b)"
-    f"|(?P<TIME>{_BEFORE}(?:{_CLOCK}(?:{_TO}{_CLOCK})?|[0-9]{{1,2}}\\s?[AaPp]\\.?[Mm]\\b\\.?))"
-    f"|(?P<MONEY>{_BEFORE}{_CURRENCY}\\s?{_AMOUNT}(?:{_TO}{_CURRENCY}?\\s?{_AMOUNT})?(?:\\s?(?:k|K|M|bn|million|billion|万|亿)\\b)?)"
+    f"|[0-9]{{1,2}}(?:st|nd|rd|th|\\.)?\\s(?:of\\s)?{_MONTH}(?![A-Za-z0-9_])(?:\\.?,?\\s[0-9]{{4}}(?![A-Za-z0-9_]))?))"
+    f"|(?P<DATE_month>(?<![A-Za-z0-9_]){_MONTH}(?![A-Za-z0-9_])\\.?\\s[0-9]{{1,2}}(?:st|nd|rd"
+    f"|th)?(?![A-Za-z0-9_])(?!:[0-9])(?:,?\\s(?:19|20)[0-9]{{2}}(?![A-Za-z0-9_]))?|(?<![A-Za-z0-9_]){_MONTH}\\s(?:19"
+    f"|20)[0-9]{{2}}(?![A-Za-z0-9_]))"
+    f"|(?P<TIME>{_BEFORE}(?:{_CLOCK}(?:{_TO}{_CLOCK})?|[0-9]{{1,2}}\\s?[AaPp]\\.?[Mm](?![A-Za-z0-9_])\\.?))"
+    f"|(?P<MONEY>{_BEFORE}{_CURRENCY}\\s?{_AMOUNT}(?:{_TO}{_CURRENCY}?\\s?{_AMOUNT})?(?:\\s?(?:k|K|M|bn|million|billion|万"
+    f"|亿)(?![A-Za-z0-9_]))?)"
     f"|(?P<QUANTITY>{_BEFORE}[-+]?{_AMOUNT}(?:{_TO}{_AMOUNT})?\\s?(?:{_UNIT}))"
     "|(?P<PHONE>(?<![A-Za-z0-9_.-])(?:\\+[0-9]{1,4}(?:[ -]?\\([0-9]{1,5}\\))?(?:[ -]?[0-9]++){1,7}+"
     "|(?:\\([0-9]{2,5}\\)[ -]?|[0-9]{2,4}[ -])[0-9]{3,8}(?:[ -][0-9]{2,8}){0,4}"
     "|0[0-9]{1,4}(?:[ -][0-9]{2,8}){2,5})(?![0-9A-Za-z_]))"
-    "|(?P<QUANTITY_ordinal>(?<![0-9A-Za-z_])[0-9]{1,4}(?:st|nd|rd|th)\\b)"
+    "|(?P<QUANTITY_ordinal>(?<![0-9A-Za-z_])[0-9]{1,4}(?:st|nd|rd|th)(?![A-Za-z0-9_]))"
     "|(?P<QUANTITY_hanzi>[一二三四五六七八九十百千万两零〇半]{1,10}(?:个?小时|分钟|块钱|[分元块天楼层岁折星级]))"
     "|(?P<DATE_week>(?:周|星期|礼拜)[一二三四五六日天](?:\\s?[至到~-]\\s?(?:周|星期|礼拜)?[一二三四五六日天])?)"
 )
@@ -90,7 +96,8 @@ PHONE_DIGITS = range(7, 16)  # of a telephone number
 
 URL = re.compile(f'(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{{1,15}}://[^\\s<>"`{{}}|\\\\^（），。；！？、」』》”{CJK}]+')
 _QUOTE = re.compile(  # each begins with its own mark, by which it is found at once
-    "“([^“”\\n]{1,60})”|‘([^‘’\\n]{2,60})’|「([^「」\\n]{1,60})」|『([^『』\\n]{1,60})』|《([^《》\\n]{1,60})》|【([^【】\\n]{1,60})】|«([^«»\\n]{1,60})»|„([^„“”\\n]{1,60})[“”]"
+    "“([^“”\\n]{1,60})”|‘([^‘’\\n]{2,60})’|「([^「」\\n]{1,60})」|『([^『』\\n]{1,60})』|《([^《》\\n]{1,60})》|【([^【】\\n]{1,60})】"
+    "|«([^«»\\n]{1,60})»|„([^„“”\\n]{1,60})[“”]"
     "|\"(?<![\\w\"]\")([^\"\\n]{2,60})\"(?!\\w)|'(?<![\\w']')([^'\\n]{2,60})'(?!\\w)|`(?<!``)([^`\\n]{2,60})`"
 )
 _BETWEEN = f"\\s\"'`,;=|<>(){{}}\\[\\]“”‘’«»„…\u3000-\u3004\u3008-\u3020\uff01-\uff0f\uff1a-\uff20{CJK}"
@@ -105,7 +112,9 @@ pyx r rb rs rst scala scss sh so sql sqlite svg swift tar tex tgz toml ts tsv ts
 EXTENSIONS = frozenset(_EXTENSIONS_TABLE.split())
 _EMAIL = re.compile("[\\w.+-]{1,64}@(?:[\\w-]{1,63}\\.){1,6}[A-Za-z]{2,24}", re.ASCII)
 _ERROR = re.compile(
-    "(?:[A-Za-z_][A-Za-z0-9_]*\\.)*(?:[A-Z][A-Za-z0-9]*(?:Error|Exception|Warning|Failure|Fault)|(?:ERR|E)_[A-Z0-9_]+|E(?:ACCES|PERM|EXIST|NOENT|INVAL|PIPE|IO|AGAIN|BUSY|NOSPC|NOMEM|ISDIR|NOTDIR|NOTEMPTY|MFILE|NOTFOUND|ADDRINUSE|TIMEDOUT|HOSTUNREACH|CONN[A-Z]{4,8})|SIG[A-Z]{3,5})"
+    "(?:[A-Za-z_][A-Za-z0-9_]*\\.)*(?:[A-Z][A-Za-z0-9]*(?:Error|Exception|Warning|Failure|Fault)|(?:ERR|E)_[A-Z0-9_]+|E(?:ACCES"
+    "|PERM|EXIST|NOENT|INVAL|PIPE|IO|AGAIN|BUSY|NOSPC|NOMEM|ISDIR|NOTDIR|NOTEMPTY|MFILE|NOTFOUND|ADDRINUSE|TIMEDOUT|HOSTUNREACH"
+    "|CONN[A-Z]{4,8})|SIG[A-Z]{3,5})"
 )
 _DOTTED = re.compile("[A-Za-z_][A-Za-z0-9_]+(?:\\.[a-z_][A-Za-z0-9_]+)+")
 _NUMBER = re.compile("[+-]?[0-9][0-9.,:/-]*")

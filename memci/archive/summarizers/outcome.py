@@ -48,13 +48,15 @@ si prega di confermare, bevestig, potwierdź, подтвердите
 )
 _FAILED = (
     "(?<!\\b0 )\\b(?:not found|rejected|declined|denied|refused|aborted|killed|failed|timed out|no such file|unable to"
-    "|(?:apply|build|job|operation|request|run) cancell?ed|cannot|could not|[1-9][0-9]* (?:errors?|failures?))\\b(?!\\()"
+    "|(?:apply|build|job|operation|request|run) cancell?ed|cannot|could not|[1-9][0-9]* (?:errors?|failures?)"
+    "|0 rows affected|nothing (?:was |has been )?changed|no changes made)\\b(?!\\()"
 )
 _FAILURE = (
     "\\A[\\s{\\[(\"'<]{0,4}(errors?\\b|failed\\b|failure\\b|exception\\b|traceback\\b|fatal\\b|exit code:? [1-9][0-9]*)"
     "|\\A[^\\n]{0,120}?\\b(was rejected|permission denied|no such file|command not found)\\b|^(FAIL(?:ED)?)\\s*$"
-    '|("(?:is_?error|failed)"\\s*:\\s*true\\b|"(?:success|ok|approved|accepted|allowed|completed)"\\s*:\\s*false)'
+    '|("(?:is_?error|failed|skipped|dry_?run|simulated|cancell?ed|rolled_?back)"\\s*:\\s*true\\b|"result"\\s*:\\s*null\\b|"(?:success|ok|approved|accepted|allowed|completed)"\\s*:\\s*false)'
 )
+_REHEARSAL = '(?<!\\w)(?:--dry-run|--what-?if|--no-act)(?!\\w)|"(?:dry_?run|simulate|what_?if|preview_only)"\\s*:\\s*true'
 _ENDING = 160  # characters of the last line of a result, which says how it ended
 
 
@@ -70,6 +72,12 @@ def outcome(answer: str) -> tuple[int, int] | None:
             return regret.span()
     found = found or compiled(_REQUEST, re.IGNORECASE).search(answer)
     return found.span() if found else None
+
+
+def rehearsal(arguments: str) -> str:
+    """Return the words by which a call says that it only tries something out; empty where it does not. O(their length)."""
+    found = compiled(_REHEARSAL, re.IGNORECASE).search(arguments)
+    return "" if found is None else found.group().replace('"', "")
 
 
 def failure(result: str) -> str:

@@ -23,16 +23,19 @@ class Stretch(NamedTuple):
     kind: LiteralKind | None
 
 
+_UNITS = "smhdgtWVAlKMGT%"  # of one letter, which may be words as well
 _LONGEST_NUMBER = 60  # characters; what is longer is not shown
 _LONGEST_CLAUSE = 44.0  # tokens; the same
 _MOST_NAMES = 5  # words of a name; a longer run is a heading
 
+_FREE = f"(?<![^\\W{CJK}])"  # before what no word goes on with: a script without spaces has none
 _SPACE = "[ \u00a0\u2009\u202f]"
 _DIGITS = "[0-9]++(?:[.,'’:/–-][0-9]++)*+(?:[a-z]{1,3}(?= [0-9]))?"  # such as the 4m of 4m 13s
 _TO = "(?:to|bis|hasta|до|(?:out )?of(?: the| our| all)?) "
 _COUNTED = f"{_SPACE}?(?:(?![{CJK}])[^\\W\\d_])++|[{CJK}]"
 _NUMBER = re.compile(
-    f"(?<![\\w.])[+−±-]?\\.?(?:\\([0-9]{{1,5}}\\){_SPACE}?)?{_DIGITS}(?:{_SPACE}(?:{_TO})?{_DIGITS})*+(?:({_COUNTED})|{_SPACE}?[%‰°€£$¥])?"
+    f"{_FREE}(?<![.])[+−±-]?\\.?(?:\\([0-9]{{1,5}}\\){_SPACE}?)?{_DIGITS}(?:{_SPACE}(?:{_TO})?{_DIGITS})*+(?:({_COUNTED})"
+    f"|{_SPACE}?[%‰°€£$¥])?"
 )
 _BOUND_PHRASES = """
 about, above, after, almost, around, at least, at most, before, below, between, beyond, exactly, fewer than, less than, more than,
@@ -71,17 +74,24 @@ _MEASURES = (  # several numbers that are one value, and numbers with what they 
     "[A-Z]{2,3} [0-9]{2,4}(?!\\w)",  # of a flight, or an amount
     "(?:[Ee]xt|[Nn]o|[Nn]r|[Rr]oom|[Gg]ate|[Ss]eat|[Pp]latform|[Cc]ase|[Ss]tep|[Ll]ine|№)\\.? ?#?[0-9]+[A-Za-z]?\\b",
 )
-_MEASURE = re.compile("(?<![\\w.])(?:{})".format("|".join(_MEASURES)))
+_MEASURE = re.compile("{}(?<![.])(?:{})".format(_FREE, "|".join(_MEASURES)))
 _WINDOWS_PATH = re.compile("(?<!\\w)[A-Za-z]:\\\\[^\\n\"'<>|]{1,120}?\\.[a-z0-9]{1,5}\\b")
 _CAPITAL = "[A-Z\u00c0-\u00d6\u00d8-\u00de\u0391-\u03a9\u0400-\u042f]"
-_PARTICLES = "of|de|da|van|von|del|der|den|di|du|la|le|el|al|bin|dos|das|y"
-_NAME = re.compile(f"(?<!\\w){_CAPITAL}[\\w'’-]{{0,40}}+(?: (?:(?:{_PARTICLES}) ){{0,2}}+{_CAPITAL}[\\w'’-]{{0,40}}+)++")
+_PARTICLES = (
+    "of|the|de|da|do|dal|della|dello|degli|van|von|zu|zur|zum|ter|ten|del|der|den|di|du|des|la|le|les|el|al|bin|ibn|ben|bint|abu"
+    "|dos|das|y|e|i|af|av"
+)
+_ARTICLE = "(?:(?:al|el|as|ad|ar|an|at|ash|ud|ul|d['’]|l['’])-?)?"  # that belongs to the name behind it, as in al-Rashid
+_NAMED = f"{_CAPITAL}(?:(?![{CJK}])[\\w'’-]){{0,40}}+"
+_NAME = re.compile(f"{_FREE}{_NAMED}(?: (?:(?:{_PARTICLES}) ){{0,2}}+{_ARTICLE}{_NAMED})++")
 _TITLED = re.compile(
     f"(?<!\\w)(?:Mr|Mrs|Ms|Dr|Prof|Sr|Sra|St|Herr|Frau|Hr|Fr)\\.? (?:[a-z]{{2,3}} ){{0,2}}{_CAPITAL}[\\w'’-]{{0,40}}"
 )
 _NO_NAME = re.compile(  # words that begin a sentence rather than a name
-    "(?:After|Also|An?|And|Are|As|At|Before|But|By|Can|Congrats|Could|Dear|Did|Do|Does|For|From|Great|He|Hello|Her|Hey|Hi|His|How|I|If"
-    "|In|Is|It|Last|My|Next|No|Not|Oh|Ok|Okay|On|Or|Our|Please|She|So|Sure|Thanks?|That|The|Then|There|These|They|This|To|Was|We|Well"
+    "(?:After|Also|An?|And|Are|As|At|Before|But|By|Can|Congrats|Could|Dear|Did|Do|Does|For|From|Great|He|Hello|Her|Hey|Hi|His"
+    "|How|I|If"
+    "|In|Is|It|Last|My|Next|No|Not|Oh|Ok|Okay|On|Or|Our|Please|She|So|Sure|Thanks?|That|The|Then|There|These|They|This|To|Was"
+    "|We|Well"
     "|What|When|Where|Which|Who|Why|With|Would|Wow|Yeah|Yep|Yes|Your?) "
 )
 _PASSIVE = re.compile(  # what can be, or is to be done: without these words it reads as done
@@ -195,7 +205,8 @@ def _numbers(text: str) -> Iterator[Stretch]:
     yield from (Stretch(*match.span(), LiteralKind.BLOB) for match in _SUM.finditer(text))
     for match in _NUMBER.finditer(text):
         word = match[1]
-        end = match.start(1) if word is not None and word.strip().lower() in STOPWORDS else match.end()
+        is_unit = word is not None and len(word.strip()) == 1 and word.strip() in _UNITS
+        end = match.start(1) if word is not None and not is_unit and word.strip().lower() in STOPWORDS else match.end()
         digits = sum(map(str.isdigit, match.group()))
         kind = LiteralKind.PHONE if digits in PHONE_DIGITS and end != match.end(1) else LiteralKind.NUMBER
         yield Stretch(match.start(), end, kind if end - match.start() <= _LONGEST_NUMBER else LiteralKind.BLOB)
@@ -211,7 +222,7 @@ def _names(text: str) -> Iterator[Stretch]:
             yield Stretch(*match.span(group), kind)
     for match in _NAME.finditer(text):
         no_name = _NO_NAME.match(match.group())
-        if match.group().count(" ") < _MOST_NAMES:
+        if sum(word[0].isupper() for word in match.group().split()) <= _MOST_NAMES:
             yield Stretch(match.start() + (no_name.end() if no_name else 0), match.end(), None)
 
 

@@ -52,7 +52,7 @@ def quote(core: Core, budget: int, heard: int) -> int:
             hits = [hit for value, hit in found if value in hit.snippet]
         else:
             return heard
-        events = _quoted(core, budget, page.tail, hits)
+        events = _quoted(core, budget, page.tail, [hit for hit in hits if hit.index != page.index])
     except (UnavailableError, CorruptError) as error:
         logger(core.key).warning("session %r: no passages could be quoted: %s", core.session_id, error)
         core.monitor.tell(PrefetchFailed(error=error))

@@ -37,7 +37,7 @@ from memci.messages.tokens.message_tokens import count_tools
 
 _SHORTER = 4  # by which what a stub shows is divided where later messages need its room
 _EXCERPTS_SHARE = 0.97  # of the room that is left; a short answer then changes nothing
-_EXCERPT_TRIES, _FULL_SHARE = 6, 0.98  # until what is shown of a large entry takes so much of its room
+_EXCERPT_TRIES, _FULL_SHARE = 10, 0.98  # until what is shown of a large entry takes so much of its room
 # The tools that the system part explains, and those where few are offered.
 _RECALLING, _READING = {"recall_page", "search_pages"}, {"read_page", "search_pages"}
 
@@ -297,9 +297,11 @@ def _with_room(core: Core, layout: Layout, settled: WindowSettled, new: Collecti
     """Fold older pages, and shorten the contents page, for entries that are new and too large: these come before older ones."""
     hidden = sum(node.tokens - node.stub_tokens for _, _, node in open_entries(core.state) if node.seq in new)
     plan = planner.plan_oldest(core.state, core.config, layout, settled.budget - math.ceil(hidden * layout.scale), kept=False)
-    limit = int(planner.LEAST_CONTENTS_SHARE * planner.conversation_budget(core.state, settled.budget))
-    if plan.pages or core.state.archive.contents.tokens > limit:
-        folding.fold(core, plan, limit=limit, evict=False)
+    least = int(planner.LEAST_CONTENTS_SHARE * planner.conversation_budget(core.state, settled.budget))
+    if plan.pages or core.state.archive.contents.tokens > least:
+        for limit in (least, 2 * least, 3 * least, None):  # the first by which no page leaves the contents page
+            if folding.fold(core, plan, limit=limit, evict=False).seq:
+                break
         layout = core.lay_out(core.state, settled)
     return layout
 
@@ -318,16 +320,20 @@ def _shown_further(core: Core, layout: Layout, settled: WindowSettled, new: Coll
 
 def _excerpt(core: Core, at: str, node: MessageNode, room: int) -> list[int] | None:
     """Return how many characters of an entry a stub of so many tokens shows, and its tokens; ``None`` for hardly more."""
-    characters, best = 4 * room, None
+    least, most, characters, best = 2 * STUB_CHARACTERS, math.inf, 4 * room, None
     for _ in range(_EXCERPT_TRIES):
         if characters <= 2 * STUB_CHARACTERS:
             break
         tokens = core.count_stub(at, node.message, node.tokens, characters=characters)
         if tokens <= room:
-            best = max(best or [0, 0], [characters, tokens])
+            least, best = characters, [characters, tokens]
             if tokens >= _FULL_SHARE * room:
                 break
+        else:
+            most = characters
         characters = int(characters * (_FULL_SHARE + 1) / 2 * room / tokens)
+        if not least < characters < (least + 3 * most) / 4:  # a text that is shown whole for many numbers tells nothing of others
+            characters = int(least + most) // 2
     return best
 
 

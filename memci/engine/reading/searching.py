@@ -84,7 +84,8 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
         where=where if wanted is None else _in_states(state, wanted),
         exclude=frozenset() if include_visible or wanted is not None else visible(state),
     )
-    extra = _open_page(core) if include_visible or (wanted is not None and PageState.OPEN in wanted) else ()
+    shows = include_visible or (wanted is not None and PageState.OPEN in wanted)
+    extra = _open_page(core) if shows else _open_page(core, _in_part(state)) if wanted is None else ()
     embedder = None
     if vectors:
         from memci.archive.catalogue.embedding import shared_embedder  # noqa: PLC0415 (for those who use vectors)
@@ -150,8 +151,13 @@ def _in_states(state: State, wanted: Collection[PageState]) -> Callable[[str], b
 
 def visible(state: State) -> frozenset[str]:
     """Return the indexes of the pages whose messages stand in the window, none of them in part. O(those)."""
-    found = (page for chapter in state.verbatim() for page in chapter.pages())
-    return frozenset(page.index for page in found if not any(node.trimmed for node in page.nodes()))
+    found, stubs = (page for chapter in state.verbatim() for page in chapter.pages()), _in_part(state)
+    return frozenset(page.index for page in found if not any(node.trimmed or node.seq in stubs for node in page.nodes()))
+
+
+def _in_part(state: State) -> Collection[int]:
+    """Return the sequence numbers of the entries that the last window shows as stubs."""
+    return state.settled.stubs if state.settled is not None else ()
 
 
 def _several(values: object, path: str) -> list[str]:
@@ -204,11 +210,13 @@ def _moment(value: object, path: str, clock: time) -> str:
         raise refusal(path, value, allowed) from None
 
 
-def _open_page(core: Core) -> list[ExtraPage]:
-    """Return the open page, which is searchable for itself only once it is complete."""
+def _open_page(core: Core, only: Collection[int] | None = None) -> list[ExtraPage]:
+    """Return the open page, which the index has once it is complete; of its entries *only* some, by sequence number."""
     page = core.state.active.open_page
-    if page is None or page.head is None:
-        return []
-    said = enumerate(page.nodes(), start=1)
-    entries = [(number, node.message.speaker, indexed_text(node.message), node.at) for number, node in said]
-    return [ExtraPage(index=page.index, turn=core.state.turn, entries=entries)]
+    said = enumerate(page.nodes(), start=1) if page is not None else ()
+    entries = [
+        (number, node.message.speaker, indexed_text(node.message), node.at)
+        for number, node in said
+        if only is None or node.seq in only
+    ]
+    return [ExtraPage(index=page.index, turn=core.state.turn, entries=entries)] if page is not None and entries else []

@@ -104,11 +104,12 @@ class View:
 
     def _sized(self, counted: Mapping[str, int], sizes: Mapping[str, Sequence[int]]) -> dict[str, int]:
         """Return the tokens by part with what is shown of entries as large as it is, where that was counted."""
-        sized, last = dict(counted), self._page or self._state.opening
+        sized = dict(counted)
+        said = {page.index for page in (self._state.opening, self._page) if page is not None}
         for seq, (_, most, page) in self.in_part.items():
             known, size = sizes.get(seq, (0, 0))
             if known == most:
-                sized["open" if last is not None and page == last.index else "active"] -= most - size
+                sized["open" if page in said else "active"] -= most - size
         return sized
 
     def goes_on(self, state: State, settled: WindowSettled | None) -> bool:

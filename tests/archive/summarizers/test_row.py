@@ -150,6 +150,18 @@ def test_a_result_in_json_says_that_its_call_failed(text: str, words: str) -> No
     assert f"approve_invoice ({words}) invoice=INV-78" in row_of(user("approve it"), approval, result(1, text), assistant("Hm."))
 
 
+def test_a_call_that_only_tried_something_says_so() -> None:
+    """So does one whose result was skipped, or is marked as an error; in entries as in rows."""
+    tried = [user("deploy it"), calling(("deploy", {"env": "live", "dry_run": True})), result(1, "fine"), assistant("Shall I?")]
+    assert "deploy (dry_run: true) env=live" in row_of(*tried)
+    skipped = [user("restart"), calling(("restart", {"host": "web-3"})), result(1, '{"skipped": true}'), assistant("Later.")]
+    for messages, words in (
+        (tried, "deploy(env=live, dry_run=true) (dry_run: true)"),
+        (skipped, "restart(host=web-3) (skipped: true)"),
+    ):
+        assert words in ExtractiveSummarizer().summarize(list(map(facts, messages)), max_tokens=60).lines[1]
+
+
 def test_what_the_assistant_asks_is_no_answer() -> None:
     """Words of a question that it asked have its mark, those of its answer do not."""
     said = row_of(user("Cancel my flights."), assistant("Gladly. Was it cancelled by the airline, or is it a change of plans?"))
@@ -241,6 +253,11 @@ def test_lines_have_a_mark_between_them() -> None:
         ({"command": " "}, "command= "),
         ({"query": "march"}, "query=march"),
         ({"path": "a.py", "old_str": "a\nb", "new_str": "c\nd\ne"}, "a.py: c\nd\ne"),
+        ({"path": "a.py", "old_str": "# A\ndef a():\n  x\n", "new_str": "# A\ndef a():\n  y\n  z\n"}, "a.py: y\n  z"),
+        (
+            {"path": "a.py", "old_str": "# A is\ndef a(): ...\n\n# B stays" + "." * 99, "new_str": "# B stays" + "." * 99},
+            "a.py: removed # A is and more",
+        ),
         ({"path": [7], "old_str": None}, "path 7, old_str=null"),
         ([1, 2], "1, 2"),
         ({}, ""),

@@ -20,7 +20,7 @@ from memci.messages.validation import validate
 from tests.engine.core.test_short_ways import called
 from tests.engine.pictures import png
 from tests.engine.sessions import config_of, open_session
-from tests.engine.wire import Value, calling, result, user
+from tests.engine.wire import Value, assistant, calling, result, user
 
 BUDGET = 6_000
 SMALL: dict[str, Any] = {"budget": {"window": BUDGET, "reserve": 0}, "active": {"low_water": 0.6}}
@@ -292,6 +292,7 @@ def test_a_window_says_how_large_it_is_with_what_it_shows_in_part(kind: str, too
     window = session.window(tools=tools)
     assert "shortened from" in window.to_json().decode()
     assert window.tokens == counted(window, tools) == sum(window.breakdown.values()) <= window.budget
+    assert min(window.breakdown.values()) == 0
     seq = session.seq
     assert (seq, window.tokens) == (session.window(tools=tools).seq, session.render(at=seq).tokens)
     again = open_session(store, **(SMALL if kind == "trimmed" else TIGHT))
@@ -308,6 +309,22 @@ def test_a_stub_shows_the_ends_of_a_text_in_one_line(word: str, between: str, co
     text, line = between.join(words), " ".join(words)
     if len(text) > STUB_CHARACTERS:  # shorter ones are shown as they are
         assert stub.for_text(line) == stub.for_text(text)
+
+
+def test_the_hidden_middle_is_found_while_its_stub_is_in_view() -> None:
+    """A search finds what a stub hides, of what is being said and of results, and nothing else of the open page."""
+    text = f"{report('apple', 200)}\nthe code is ZEBRAFISH\n{report('pear', 200)}"
+    for messages in ([user(text)], [user("look"), calling("c"), result("c", text)]):
+        session = open_session(**TIGHT)
+        session.extend(messages)
+        session.window()
+        hit, *others = session.search("code ZEBRAFISH")
+        assert (hit.entry, others) == (f"usr-1/{len(messages)}", [])
+        assert "ZEBRAFISH" in hit.snippet
+        assert [] == session.search("look")
+        session.extend([assistant("I see."), user("Thanks.")])
+        session.window()
+        assert "ZEBRAFISH" in session.search("code ZEBRAFISH")[0].snippet
 
 
 def test_a_shortened_request_gives_room_in_few_steps() -> None:

@@ -280,6 +280,30 @@ def test_there_is_no_cliff() -> None:
         assert 2_250 < session.window().breakdown["open"]
 
 
+@pytest.mark.parametrize("line", ['{"id": %d, "ok": true, "name": "x"}', "第%d行：包裹已经寄到北京。", "行%dは終わりました。"])
+@pytest.mark.parametrize("over", [1.005, 1.02, 1.05])
+def test_there_is_no_cliff_in_other_texts(line: str, over: float) -> None:
+    """JSON and scripts of wide characters too: how many of these make a token is found, and not taken from a rule of thumb."""
+    session = open_session(budget={"window": 3_000, "reserve": 0})
+    each = session.count([user("\n".join(line % number for number in range(100, 200)))]) / 100
+    session.append(user("\n".join(line % number for number in range(100, 100 + int(over * 3_000 / each)))))
+    assert 2_650 < session.window().tokens <= 3_000
+
+
+@pytest.mark.parametrize("budget", [2_000, 4_000])
+def test_a_document_has_the_room_of_a_small_window_too(budget: int) -> None:
+    """Where the contents page cannot be as short as is wished for, older pages fold all the same."""
+    session = open_session(budget={"window": budget, "reserve": 0})
+    for number in range(200):
+        session.append(user(f"What about parcel {number} to Porto, does it weigh {number % 50} kg?"))
+        session.window()
+        session.append(assistant(f"Parcel {number} weighs {number % 50} kg and leaves on Monday."))
+    session.append(user("word " * budget))
+    window = session.window()
+    assert window.breakdown["active"] == 0
+    assert 0.85 * (budget - window.breakdown["contents"]) < window.breakdown["open"]
+
+
 @pytest.mark.parametrize("words", [1_800, 2_400, 2_700, 2_900])
 def test_a_large_message_is_shown_in_part_later(words: int) -> None:
     """Once its turn is over, a message of nearly the whole budget shrinks in steps, and does not leave an empty window."""
