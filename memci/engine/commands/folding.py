@@ -90,8 +90,8 @@ def fold_command(core: Core, wanted: str | int | Collection[str | int] | None, t
 def _fold_to(core: Core, to: object) -> Fold:
     """Make the window smaller by the share of a word, or bring it down to a number of tokens.
 
-    Opened pages close first, as far as they are too much. The contents page takes what it would of such a budget, unless that
-    evicted entries.
+    Opened pages close first, as far as they are too much. The contents page takes what it may of the configured budget, where
+    that is enough; else what it would of a budget of that size, unless that evicted entries.
     """
     tokens, most = core.lay_out(core.state, core.state.settled).tokens, core.config.budget.tokens
     if isinstance(to, str) and to in LIGHTER:
@@ -104,8 +104,11 @@ def _fold_to(core: Core, to: object) -> Fold:
     if tokens > goal and (closed := _opened(core, tokens - goal)):
         core.commit([PagesFaded(pages=closed, reason="fold")])
         done = _told(core, tokens, "command")
-    for budget in (min(goal, most), most) if done.tokens_after > goal else ():
-        folded = fold(core, _plan_to(core, goal, budget), budget=budget, evict=budget == most)
+    if done.tokens_after <= goal:
+        return done
+    plan, is_enough = _plan_to(core, goal, most)
+    for budget in (most,) if is_enough or goal >= most else (goal, most):
+        folded = fold(core, plan if budget == most else _plan_to(core, goal, budget)[0], budget=budget, evict=budget == most)
         if folded.seq:
             return attrs.evolve(folded, tokens_before=tokens)
     return done
@@ -121,7 +124,8 @@ def _opened(core: Core, over: int) -> list[str]:
     return closed
 
 
-def _plan_to(core: Core, goal: int, budget: int) -> FoldPlan:
+def _plan_to(core: Core, goal: int, budget: int) -> tuple[FoldPlan, bool]:
+    """Return what brings a window down to so many tokens with the contents page of a *budget*, and whether that is enough."""
     state, config = core.state, core.config
     usual, listed = planner.contents_limit(state, config, budget), config.contents.listed
 
@@ -144,7 +148,10 @@ def _plan_to(core: Core, goal: int, budget: int) -> FoldPlan:
         left = _shrunk(core, contents, limit=most, room=most, evict=budget == config.budget.tokens)
         return more + contents_tokens(core, left.entries, shortened) - state.archive.tokens
 
-    return planner.plan_to(state, config, goal, added, core.lay_out)
+    plan, layout = planner.plan_to(state, config, goal, added, core.lay_out), core.lay_out(state, state.settled)
+    folded = [page for index in plan.pages if (page := state.active.find_page(index)) is not None]
+    left = layout.tokens - sum(layout.page(page.index) for page in folded) + added(folded) * state.scale
+    return plan, left <= goal
 
 
 def fold(  # noqa: PLR0913 (what bounds it)
