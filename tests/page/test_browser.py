@@ -52,7 +52,7 @@ def test_the_first_view_tells_what_it_is_of(look: Look, support: Path) -> None:
     figures = seen.page.locator("#figures").inner_text()
     assert "91" in figures
     assert "139,405" in figures
-    assert "57.2 % less than everything" in figures
+    assert "57.3 % less than everything" in figures
     assert "76.6 % less than a sliding window" in figures
     assert "11 folds" in seen.page.locator("#band").get_attribute("aria-label")  # type: ignore[operator]  # there is one
 
