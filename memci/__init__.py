@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageFacts, PageState
     from memci.archive.contents.contents_page import ContentsPage
     from memci.archive.contents.tree import Permission, Segment
+    from memci.archive.rules.listing import Rule
     from memci.archive.stores.contract import Usage
     from memci.chapters.page import Entry, Page
     from memci.engine.aio.engine import AsyncEngine, AsyncSession
@@ -140,6 +141,7 @@ __all__ = [
     "Recall",
     "Recap",
     "Report",
+    "Rule",
     "Said",
     "SandboxError",
     "Segment",
@@ -188,6 +190,7 @@ _MODULES = {
     "memci.engine.engine": ("Engine",),
     "memci.engine.history.state": ("Mount",),
     "memci.engine.hosting.listing": ("DeletionReceipt", "SessionFacts", "TenantReceipt"),
+    "memci.archive.rules.listing": ("Rule",),
     "memci.engine.hosting.recap": ("Recap",),
     "memci.engine.hosting.status": ("Stats", "Status"),
     "memci.engine.hosting.streaming": ("Stream",),

@@ -19,6 +19,7 @@ _PARTS = {
     "contents": ("c", "cyan", "contents"),
     "working": ("w", "bright_cyan", "working set"),
     "mounted": ("m", "bright_magenta", "mounted"),
+    "rules": ("u", "red", "rules"),
     "directives": ("i", "bright_red", "instructions"),
     "recalled": ("r", "magenta", "recalled"),
     "active": ("a", "green", "active"),

@@ -26,6 +26,7 @@ from memci.engine.hosting import listing
 from memci.engine.hosting.drafting import open_draft
 from memci.engine.hosting.session import HostedSession, OnConflict
 from memci.engine.reading import pages
+from memci.engine.rules.session import RuledSession
 from memci.engine.settings.config import Config
 from memci.engine.settings.presets import Preset
 from memci.engine.settings.setting import refusal
@@ -46,7 +47,7 @@ _Answer = TypeVar("_Answer")
 _ON_CONFLICT = (None, *get_args(OnConflict))
 
 
-class Session(HostedSession, SharingSession, AbstractContextManager["Session"]):
+class Session(HostedSession, SharingSession, RuledSession, AbstractContextManager["Session"]):
     """A handle on one conversation. Threads may share it: each call holds the session's one lock.
 
     Handles of one engine on the same id share the conversation; each is closed for itself. Every call but ``close`` raises

@@ -1,4 +1,4 @@
-"""Reads the messages of pages for the working set: what calls touched, how they ended, and what the user said is to hold."""
+"""Reads the messages of pages for the working set: what calls touched, how they ended, and what is open."""
 
 import json
 import re
@@ -8,7 +8,6 @@ from typing import Any
 
 import attrs
 
-from memci.archive.contents.standing import standing
 from memci.archive.contents.working_set import Kind, Note
 from memci.archive.summarizers.entries import COLOURS
 from memci.archive.summarizers.extractive import one_line
@@ -94,8 +93,6 @@ def notes_of(messages: Iterable[tuple[str, Message]], clock: int) -> list[Note]:
             elif part.kind is PartKind.TEXT and message.speaker in ("user", "assistant"):
                 text = described_value(unheaded(message, part.text), "")
                 names = dict.fromkeys(_said(text), _TEXT_WEIGHT) | names
-                asked = standing(text) if message.from_user else ()
-                found += [Note(Kind.RULE, line, page, at) for line in map(one_line, asked) if line]
         found += [Note(kind, text, page, at, weight) for (kind, text), weight in names.items()]
     return found
 

@@ -83,9 +83,11 @@ _CONDITION = (
 )
 _TITLES = ("\\b[0-9]", "\\b[0-9][0-9]", "\\b[DMJS]r", "\\b[HF]r", "\\b[MS]t", "\\bMs", "\\bMrs", "\\bNr", "\\bProf")
 _SENTENCE_END = re.compile(  # but for the dot of a day of a month, or of a title
-    "(?:[!?…]|{}\\.)(?=[\\s\"'”’)\\]]|$)|[。！？；\\n\r|]|;\\s".format("".join(f"(?<!{title})" for title in _TITLES))
+    "(?:[!?…؟।]|{}\\.)(?=[\\s\"'”’)\\]]|$)|[。！？；\\n\r|]|;\\s".format("".join(f"(?<!{title})" for title in _TITLES))
 )
 _LIST_AFTER = "[*_]*[:：][*_]*[ \\t]*\\n(?:[ \\t]*\\n)?(?:[ \\t]*(?:[-*•·]|[0-9]{1,2}[.)])[ \\t][^\\n]*(?:\\n(?:[ \\t]*\\n)?|$))+"
+_CLOSING = re.compile("[.!?…؟।。！？\"'”’»」』)\\]]*")
+_WORD_CHARACTER = re.compile("\\w")
 _INNER = re.compile("\\w(?:.*\\w)?", re.DOTALL)
 _PART_END = re.compile("[,:;](?=\\s)(?!\\s(?:19|20)[0-9]{2}(?![0-9]))|[，、：；()（）]|\\s[–—-]\\s")
 
@@ -120,6 +122,17 @@ def undenied(text: str) -> str:
 def sentences(text: str) -> list[str]:
     """Return the sentences of a text, from their first letter or digit to their last. O(its length)."""
     return [text[start:end] for start, end in _between(_SENTENCE_END, text, 0, len(text))]
+
+
+def sentence_places(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each sentence, from its first letter or digit on, with the marks that end it. O(length)."""
+    start = 0
+    for mark_start, mark_end in chain((mark.span() for mark in _SENTENCE_END.finditer(text)), ((len(text), len(text)),)):
+        inner = _WORD_CHARACTER.search(text, start, mark_start)
+        end = mark_end + len(_CLOSING.match(text, mark_end)[0])  # type: ignore[index]  # it matches nothing, too
+        if inner is not None:
+            yield inner.start(), len(text[:end].rstrip())
+        start = end
 
 
 def denies(text: str) -> bool:

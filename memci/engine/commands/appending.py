@@ -24,6 +24,7 @@ from memci.engine.history.events import (
 )
 from memci.engine.history.state import SYSTEM, USER, LateResult, State
 from memci.engine.reading import mentions, pages
+from memci.engine.rules import ruling
 from memci.engine.settings.config import Levels
 from memci.engine.view import planner
 from memci.errors import ConfigError, ConflictError, InvalidMessageError, shown
@@ -34,6 +35,7 @@ from memci.messages.message import Message
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_index import PageIndex
+    from memci.archive.rules.listing import Rule
 
 
 _OPENINGS = tuple(Opening)
@@ -218,7 +220,10 @@ def _times(core: Core, at: object, messages: int) -> list[str]:
 
 
 def _events(core: Core, state: State, taken: Sequence[_Taken], times: Sequence[str], key: str | None) -> list[Event]:
+    from memci.archive.rules.detection import may_rule  # noqa: PLC0415 (tables of many languages)
+
     cursor, next_checkpoint, events = _Cursor(state), state.next_checkpoint, list[Event]()
+    rules: Sequence[Rule] = state.rules
     for each, at in zip(taken, times, strict=True):
         event = _appended(core, cursor, each, at, key)
         if event.turn != cursor.turn:
@@ -226,8 +231,16 @@ def _events(core: Core, state: State, taken: Sequence[_Taken], times: Sequence[s
             next_checkpoint += len(made)
             events += made
         events.append(event)
+        seq = state.seq + len(events)
         if len(taken) > 1:
-            cursor.take(event, state.seq + len(events))
+            cursor.take(event, seq)
+        content = each.value.get("content")
+        is_asked = each.message.from_user and core.config.rules.detect
+        if is_asked and (not isinstance(content, str) or may_rule(content)):
+            set_rules = ruling.set_by(core, rules, event, seq)
+            if set_rules is not None:
+                events.append(set_rules)
+                rules = [*rules, *set_rules.made()]
     mentioned = mentions.mentioned(core, [each.message for each in taken], event.turn) if state.recalled.attachments else []
     if mentioned:
         events.append(PagesMentioned(pages=mentioned, turn=event.turn))

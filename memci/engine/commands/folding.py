@@ -337,6 +337,7 @@ def _told(  # noqa: PLR0913 (what a fold tells)
         seq=seq,
         kept=tuple(kept),
         dropped_directives=tuple(dropped),
+        dropped_rules=planner.rules_without_room(core.state, core.config),
     )
     core.monitor.tell(done)
     return done

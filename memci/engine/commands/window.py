@@ -50,7 +50,7 @@ class Window:
     ``tokens`` is its size by the counter, the tools and the start of the reply included, and never above ``budget``; what answers
     a call that has no result yet counts as the most that it may take. ``zone`` is how full the window is; ``breakdown`` has the
     tokens by part and adds up: ``system, tools, contents, working, recalled, active, open, reply``, and ``mounted``,
-    ``directives``, ``slots`` and ``extra`` where there are any.
+    ``rules``, ``directives``, ``slots`` and ``extra`` where there are any.
     ``seq`` is the sequence number of the last event in it; ``session.render(at=seq)`` makes it again.
     """
 
@@ -95,7 +95,9 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
     while core.state.seq != before:  # so that the same window is found when it is asked for again
         before = core.state.seq
         wanted = _settling(core, budget, schemas, sha256, heard)
-        layout, settled = _sized(core, *_fit(core, wanted if not texts else attrs.evolve(wanted, **_beside(core, texts))))
+        layout, settled = _fit(core, wanted if not texts else attrs.evolve(wanted, **_beside(core, texts)))
+        if layout.view.in_part:
+            layout, settled = _sized(core, layout, settled)
     if settled != core.state.settled:
         core.commit([settled])
     core.prepared.counted = layout.counted
@@ -290,7 +292,7 @@ def _sized(core: Core, layout: Layout, settled: WindowSettled) -> tuple[Layout, 
     if core.read_only and last is not None:
         sizes = last.sizes  # of a journal that may be older than these
     settled = attrs.evolve(settled, sizes=sizes)
-    return (layout.view.layout(settled) if sizes else layout), settled
+    return layout.view.layout(settled), settled
 
 
 def _with_room(core: Core, layout: Layout, settled: WindowSettled, new: Collection[int]) -> Layout:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from memci.archive.rules.listing import rules_block
 from memci.engine.history import blocks, state_codec
 from memci.engine.history.apply import apply
 from memci.engine.history.events import Event, SessionConfigured
@@ -42,8 +43,9 @@ def configuration(core: "Core", *, is_alike: bool) -> Event:
         instruction_tokens=count(core.instructions),
         headlines=core.headlines,
         headlines_tokens=count(core.headlines),
+        rules_tokens=core.count(rules_block((), state.wire)),
         scale=state.scale if state.configured and not changed else core.counter.margin,
-        counted=recounted(state, core.count, core.count_stub, core.count_trimmed)
+        counted=recounted(state, core.count, core.count_stub, core.count_trimmed, core.counter.count)
         if changed or (state.configured and not is_alike)
         else None,
         renderer=blocks.RENDERER,

@@ -35,7 +35,18 @@ _TEXTS = ("summary", "outcome")
 _NOTHING_OF_PAGES = (
     *("answer_noted", "checkpoint_made", "mentioned", "touched", "trimmed", "faded", "evicted", "pinned", "erased"),
     *("settled", "usage", "fork_made", "forked", "summaries_claimed", "described", "handed_over", "leased", "lease_ended"),
-    *("mounted", "unmounted", "mounted_by", "promoted", "segment_added", "removed", "returned", "slots_set", "system_shown"),
+    *(
+        "mounted",
+        "unmounted",
+        "mounted_by",
+        "promoted",
+        "segment_added",
+        "removed",
+        "returned",
+        "slots_set",
+        "system_shown",
+        "rule_removed",
+    ),
 )
 
 
@@ -312,6 +323,20 @@ class Redaction:
         self._turn, self._opened_by = body["turn"], Opening.TURN
         return self._named(body)
 
+    def _rules_set(self, body: Body) -> Body:
+        """Return nothing of the rules that a message of the page set."""
+        if body["address"].partition("/")[0] != self.page:
+            return body
+        self._held |= bool(body.get("rules"))
+        return {**body, "rules": [], "superseded": {}, "speaker": ""}
+
+    def _rule(self, value: Body) -> Body:
+        """Return what is left of a rule, as a state holds it."""
+        if value["address"].partition("/")[0] != self.page:
+            return value
+        self._held = True
+        return {**value, "text": ERASED, "speaker": ""}
+
     _folded_parts = _of(topic=_topic, entries=_item, directories=_item, working=_working)
     _directive = _of(page=_page)
     _last_fold = _of(entries=_item, working=_working, summaries=_summary, titles=_called, directives=_directive)
@@ -421,6 +446,7 @@ class Redaction:
             published=published,
             opening=_page,
             directives=_directive,
+            rules=_rule,
             late=_late,
             summaries=_summary,
             working=_working,
@@ -440,6 +466,7 @@ class Redaction:
         **dict.fromkeys(_NOTHING_OF_PAGES, _unchanged),
         "configured": _configured,
         "appended": _appended,
+        "rules_set": _rules_set,
         "system_set": _system_set,
         "page_began": _page_began,
         "folded": _folded,

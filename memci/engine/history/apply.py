@@ -1,12 +1,14 @@
 """How each event changes the state. Deterministic, no I/O: the same events make the same state, live or replayed."""
 
 from collections.abc import Mapping
+from functools import partial
 from math import ceil
 from typing import Any, assert_never
 
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
+from memci.archive.rules.listing import without
 from memci.chapters.address import ends, is_foreign, is_range, last_number, page_number, segment_of
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment, Quotes
@@ -41,6 +43,10 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             _append(state, event, seq)
         case events.AnswerNoted():
             state.answers = (*state.answers, event.sha256)[-MOST_ANSWERS:]
+        case events.RulesSet():
+            _set_rules(state, event)
+        case events.RuleRemoved(address=address):
+            state.rules = without(state.rules, address.__eq__)
         case events.PagesFolded():
             fold(state, event)
         case events.SummariesClaimed():
@@ -118,6 +124,7 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             state.erased_seq = seq
             state.bookmarks = {at: each for at, each in state.bookmarks.items() if each[0] != event.page}
             state.keep_directives(lambda directive: directive.page != event.page)
+            state.rules = without(state.rules, lambda address: address.partition("/")[0] == event.page)
         case (
             SegmentAdded()
             | NoteWritten()
@@ -168,6 +175,12 @@ def _append(state: State, event: events.MessageAppended, seq: int) -> None:
     found.join(node, [(call_id, call_seq) for call_id, call_seq in event.answers] if event.answers else ())
 
 
+def _set_rules(state: State, event: events.RulesSet) -> None:
+    known = (attrs.evolve(rule, superseded_by=event.superseded.get(rule.address, rule.superseded_by)) for rule in state.rules)
+    state.rules = (*known, *event.made())
+    state.next_rule += not event.entry_seq
+
+
 def _window_tokens(state: State) -> int:
     """Return what the window takes as it was asked for last, about: see ``Spent``; 0 before the first. O(what was recalled)."""
     if (settled := state.settled) is None:
@@ -176,6 +189,7 @@ def _window_tokens(state: State) -> int:
     tokens = REPLY_TOKENS + settled.tools_tokens + settled.extra_tokens
     tokens += state.system.message_list.tokens + state.hidden_tokens + state.headlines_tokens + state.active.message_list.tokens
     tokens += state.directive_tokens if state.directives else 0
+    tokens += state.rule_tokens if state.rules else 0
     if shown.head is not None:
         tokens += shown.tokens + state.instruction_tokens * settled.explains + state.working.message_tokens
     for part in (state.opening, state.slots, *state.mounts.values(), *recalled.attachments.values(), *recalled.quotes.values()):
@@ -343,6 +357,7 @@ def _configure(state: State, event: events.SessionConfigured) -> None:
     state.renderer = event.renderer
     state.instructions, state.instruction_tokens = event.instructions, event.instruction_tokens
     state.headlines, state.headlines_tokens = event.headlines, event.headlines_tokens
+    state.rules_tokens = event.rules_tokens
     if event.counted is not None:
         _recount_visible(state, event.counted)
 
@@ -366,6 +381,8 @@ def _recount_visible(state: State, counted: Mapping[str, Any]) -> None:
         state.opening.tokens = sum(node.tokens for node in state.opening.nodes())
     for directive, tokens in zip(state.all_directives(), counted.get("directives", ()), strict=True):
         directive.node.tokens = tokens
+    sizes = counted.get("rules", {})
+    state.rules = tuple(attrs.evolve(rule, tokens=sizes[rule.address]) for rule in state.rules)
     state.archive.recount(counted["contents"])
     made, tokens = state.working.continuation, counted.get("working", 0)
     made = None if made is None else attrs.evolve(made, tokens=counted.get("continuation", 0))
@@ -379,6 +396,7 @@ def _restore_checkpoint(state: State, event: events.CheckpointRestored, seq: int
         then.next_number[segment] = max(number, then.next_number.get(segment, 1))
     then.tree.next_note = max(state.tree.next_note, then.tree.next_note)
     then.next_checkpoint = state.next_checkpoint
+    then.next_rule = max(state.next_rule, then.next_rule)
     then.session, then.described, then.lease, then.spent = state.session, state.described, state.lease, state.spent
     then.erased_seq = state.erased_seq
     then.answers = state.answers
@@ -450,8 +468,18 @@ def _rewind(state: State, event: events.Rewound) -> None:
     state.opening = None if event.opening is None else page_from_value(event.opening, state.wire.facts)
     state.last_fold = None
     state.keep_directives(lambda directive: page_number(directive.page) < number)
+    state.rules = without(state.rules, partial(_is_later, event))
     if event.contents_tokens is not None:
         publish(state, event.contents_tokens)
+
+
+def _is_later(event: events.Rewound, address: str) -> bool:
+    """Return whether a message, or a rule of it, is gone with what a session goes back from."""
+    page, slash, position = address.partition("#")[0].partition("/")
+    if not slash or segment_of(page) != segment_of(event.page):
+        return False
+    number, first = page_number(page), page_number(event.page)
+    return number > first or (number == first and (event.removed or int(position) >= event.position))
 
 
 def _keep_bookmarks(state: State, last: str) -> None:

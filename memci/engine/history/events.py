@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, get_args
 import attrs
 
 from memci.archive.contents.contents_page import Directory
+from memci.archive.rules.listing import Rule, rules_of
 from memci.archive.stores.contract import NewRecord, Record
 from memci.chapters.page import Page
 from memci.engine.history.blocks import OLDEST_RENDERER
@@ -42,6 +43,7 @@ class SessionConfigured(Kind, kind="configured"):
     renderer: int = OLDEST_RENDERER  # of windows from then on: older journals do not say it
     headlines: str = ""  # what asks the model to end each turn with its title; empty for nothing
     headlines_tokens: int = 0  # of the message that holds that; 0 where there is none
+    rules_tokens: int = 0  # of the message that shows rules, without any; 0 in older journals
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -69,6 +71,30 @@ class AnswerNoted(Kind, kind="answer_noted"):
     """ATTP gave an answer: a message that is equal to it is not the user's."""
 
     sha256: str
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class RulesSet(Kind, kind="rules_set"):
+    """The user set rules with a message, or took some back; or the application added one, which has no message."""
+
+    address: str  # of the message, or the rule's own
+    entry_seq: int = 0  # of the event that brought the message; 0 for none
+    at: str
+    speaker: str = ""  # the name of who said it, where the message has one
+    rules: list[list[Any]] = attrs.field(factory=list)  # of each: text, kind, tokens of the line that shows it
+    superseded: dict[str, str] = attrs.field(factory=dict)  # addresses of rules that hold no more, with what replaced each
+
+    def made(self) -> list[Rule]:
+        """Return the rules that it brings."""
+        return rules_of(self.address, self.rules, at=self.at, speaker=self.speaker, seq=self.entry_seq)
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class RuleRemoved(Kind, kind="rule_removed"):
+    """The application took a rule out."""
+
+    address: str
+    at: str
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -423,14 +449,16 @@ class Forked(Kind, kind="forked"):
 AT_THE_END = (
     *(MessageAppended, AnswerNoted, PagesMentioned, PagesTouched, WindowSettled, UsageReported, SlotsSet),
     *(PagesEvicted, PageBegan, CheckpointMade, ForkMade, SummariesClaimed, SummaryPrepared, EntryBookmarked, SessionDescribed),
-    *(HandedOver, MountNoted, PagePromoted, MessageAnnotated, Leased, LeaseEnded),
+    *(HandedOver, MountNoted, PagePromoted, MessageAnnotated, Leased, LeaseEnded, RulesSet, RuleRemoved),
 )
-"""The events that leave alone what a window shows, or add to its end."""
+"""The events that leave alone what a window shows, or add to its end; which rules it shows, a window compares."""
 
 Event: TypeAlias = (
     SessionConfigured
     | MessageAppended
     | AnswerNoted
+    | RulesSet
+    | RuleRemoved
     | SystemSet
     | PageBegan
     | PagesFolded

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from memci.archive.contents.working_set import render
+from memci.archive.rules.listing import line
 from memci.chapters.page import MessageNode, Page
 from memci.engine.history.state import State
 from memci.messages.message import Message
@@ -15,6 +16,7 @@ def recounted(
     count: Callable[[Message], int],
     count_stub: Callable[[str, Message, int], int],
     count_trimmed: Callable[[str, Message, int, Sequence[int]], int],
+    count_text: Callable[[str], int],
 ) -> dict[str, object]:
     """Return what ``SessionConfigured.counted`` holds: tokens and stub tokens of all that the state shows. O(visible).
 
@@ -36,6 +38,7 @@ def recounted(
         "blocks": {index: count(attachment.block) for index, attachment in state.recalled.attachments.items()},
         "quotes": {str(seq): count(quotes.block) for seq, quotes in state.recalled.quotes.items()},
         **({} if not directives else {"directives": [count(each.node.message) for each in directives]}),
+        **({} if not state.rules else {"rules": {rule.address: count_text(line(rule)) for rule in state.rules}}),
         **({} if not state.hidden else {"hidden": {index: count(each.message) for index, each in state.hidden.items()}}),
         **({} if not state.mounts else {"mounts": _mounts(state, count)}),
         **({} if state.slots is None else {"slots": count(state.slots.block)}),

@@ -12,6 +12,7 @@ from memci.archive.contents.contents_page import ContentsEntry, ContentsPage, It
 from memci.archive.contents.outline import outline
 from memci.archive.contents.tree import Node, Tree
 from memci.archive.contents.working_set import WorkingSet
+from memci.archive.rules.listing import Rule
 from memci.chapters.address import is_root
 from memci.chapters.page import ActiveChapter, Chapter, MessageNode, Page, SystemChapter
 from memci.chapters.recalled import RecallChapter
@@ -154,6 +155,9 @@ class State:
     turn_page: str = ""  # the first page of the open turn; empty before the first
     opening: Page | None = None  # what the user opened the turn with, from its first page's archiving to the fold after the turn
     directives: tuple[Directive, ...] = ()  # the oldest first, by when they were said last
+    rules: tuple[Rule, ...] = ()  # that the user set in the whole session, oldest first
+    rules_tokens: int = 0  # of the message that shows them, without any
+    next_rule: int = 1  # the number of the next one that the application adds
     system_seq: int = 0  # of the event that replaced the system part last; 0 for none
     pinned: set[str] = attrs.field(factory=set)
     kept: dict[str, str] = attrs.field(factory=dict)  # pages in view that folds pass by, and who keeps each
@@ -299,6 +303,25 @@ class State:
     def directive_tokens(self) -> int:
         """Tokens of the directives that windows show, where there is room for all. O(directives)."""
         return sum(directive.node.tokens for directive in self.directives if not directive.repeated)
+
+    def listed_rules(self, settled: WindowSettled | None) -> list[Rule]:
+        """Return the rules that hold and whose messages a window does not show word for word, oldest first. O(rules)."""
+        stubs = settled.stubs if settled is not None else ()
+        opening = self.opening.index if self.opening is not None else ""
+        return [
+            rule
+            for rule in self.rules
+            if rule.superseded_by is None
+            and (not rule.seq or rule.seq in stubs or (rule.page not in self.active and rule.page != opening))
+        ]
+
+    @property
+    def rule_tokens(self) -> int:
+        """Tokens of the message that lists rules, about, as far as they have room. O(rules)."""
+        listed = self.listed_rules(self.settled)
+        budget = self.config.budget.tokens if self.settled is None else self.settled.budget
+        most = self.config.rules.max_share * budget / self.scale
+        return int(min(self.rules_tokens + sum(rule.tokens for rule in listed), most)) if listed else 0
 
     def open_seqs(self) -> set[int]:
         """Return the sequence numbers of what is being said, and of what opened its turn where that stands apart. O(those)."""

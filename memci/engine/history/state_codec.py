@@ -12,6 +12,7 @@ import attrs
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
 from memci.archive.contents.tree import Tree
 from memci.archive.contents.working_set import WorkingSet, as_values, continuation_from, continuation_value, from_values
+from memci.archive.rules import listing
 from memci.chapters.page import Page
 from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import directives
@@ -21,6 +22,7 @@ from memci.engine.history.page_codec import Written, page_from_value, page_value
 from memci.engine.history.state import HiddenPage, LastFold, LateResult, Mount, Slots, Spent, State, Traffic
 from memci.engine.settings.config import Config
 from memci.messages.formats.format import Format
+from memci.messages.formats.reading import ERASED
 from memci.messages.message import Message
 
 VERSION = 17
@@ -29,7 +31,15 @@ _READ = (6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, VERSION)
 
 _NUMBERS = ("seq", "turn", "scale", "erased_seq", "instruction_tokens", "next_checkpoint")
 _AS_THEY_ARE = ("session", "turn_page", "instructions", *_NUMBERS)
-_LATER = ("system_seq", "folded_turn", "topic", "headlines", "headlines_tokens")  # which older states do not have
+_LATER = (
+    "system_seq",
+    "folded_turn",
+    "topic",
+    "headlines",
+    "headlines_tokens",
+    "rules_tokens",
+    "next_rule",
+)  # which older states do not have
 _COPIED = ("next_number", "ratios", "detours", "answers")
 _OF_ATTACHMENTS = ("anchor", "turn", "tokens", "prefetched", "used_seq", "media", "dated", "lasting")
 
@@ -96,6 +106,7 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
             **({"directives": list(map(directive, last.directives))} if last.directives else {}),
         },
         **({"directives": list(map(directive, state.directives))} if state.directives else {}),
+        **({"rules": list(map(listing.to_value, state.rules))} if state.rules else {}),
         **_hidden_value(state, written),
         **({"slots": {"texts": state.slots.texts, "tokens": state.slots.tokens}} if state.slots is not None else {}),
         **({"tree": state.tree.to_mapping()} if state.tree != Tree() else {}),
@@ -155,6 +166,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
     facts = state.wire.facts
     page = partial(page_from_value, facts=facts)
     state.directives = tuple(directives.from_value(each, page) for each in value.get("directives", ()))
+    state.rules = tuple(listing.Rule(**each) for each in value.get("rules", ()) if each["text"] != ERASED)
     for chapter, pages in ((state.system, value["system"]), (state.active, value["active"])):
         for each in pages:
             chapter.add_page(page(each))

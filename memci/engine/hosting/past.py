@@ -86,14 +86,15 @@ def _sources(state: State, view: View) -> list[Source]:
     """Return what each message of a window is. O(visible)."""
     known = dict(_known(state))
     contents_end, first = view.ends.get("contents", 0), view.ends.get("system", 0)
-    ends = {name: view.ends.get(name, 0) for name in ("mounted", "working")}
+    ends = {name: view.ends.get(name, 0) for name in ("mounted", "working", "rules")}
+    before = ("system", "contents", *ends)
     sources, last = list[Source](), Source("system")
     for place, message in enumerate(view.messages):
         source = known.get(id(message))
         if source is None and message.role in ("system", "developer") and place < max(contents_end, first):
             source = Source("system")
         elif source is None:
-            named = [name for name, end in ends.items() if last.part in ("system", "contents", "mounted") and place < end]
+            named = [name for name, end in ends.items() if last.part in before and place < end]
             source = Source(named[0]) if named else last  # what stands for a missing result goes with its call
         sources.append(source)
         last = source

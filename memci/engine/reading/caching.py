@@ -35,6 +35,7 @@ _CHANGES = {  # by kind of an event: what changes a prompt before its end
     "mounted": "contents of a mounted session",
     "unmounted": "a session was unmounted",
     "slots_set": "slots changed",
+    "rule_removed": "a rule was taken out",
 }
 
 

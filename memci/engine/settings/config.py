@@ -210,6 +210,14 @@ class Recall:
 
 
 @attrs.frozen(kw_only=True)
+class Rules:
+    """What the user asks for, to hold from then on."""
+
+    detect: bool = setting(default=True, comment="list what the user asks for, to hold from then on, where its page has folded")
+    max_share: float = setting(0.1, "share of the budget for these rules; beyond it the newest are listed", at_most=0.5)
+
+
+@attrs.frozen(kw_only=True)
 class Summary:
     """How a summariser is asked, whether the window tells of what left it, and whether the model that talks gives titles."""
 
@@ -285,6 +293,7 @@ class Config:
     eviction: Eviction = section(Eviction, "when entries leave the contents page for their age; null switches a rule off")
     levels: Levels = section(Levels, "detail by distance, each in turns; null switches a level off")
     recall: Recall = section(Recall, "pages brought back by their index")
+    rules: Rules = section(Rules, "what the user asks for, to hold from then on")
     summary: Summary = section(Summary, "how a summariser is asked, the continuation, and titles by the model that talks")
     search: Search = section(Search, "session.search")
     cache_breakpoints: bool = setting(

@@ -179,6 +179,10 @@ def _summary(core: Core, _space: int, _count: Callable[[str], int]) -> Iterator[
 
 
 def _goal(core: Core, space: int, count: Callable[[str], int]) -> Iterator[Line]:
+    """Yield the rules that hold, and then what the user wants."""
+    rules = [rule for rule in core.state.rules if rule.superseded_by is None]
+    yield from [("the user said, to hold from then on:", ())] if rules else []
+    yield from ((f'- "{rule.text}" ({rule.address})', (rule.page,) if rule.page else ()) for rule in rules)
     yield from _noted(core, _GOAL, space, count)
 
 

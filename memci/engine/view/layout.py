@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 import attrs
 
 from memci.archive.contents.working_set import render
+from memci.archive.rules.listing import Rule, rules_block
+from memci.archive.rules.listing import fitting as fitting_rules
 from memci.chapters.page import MessageNode, Page, ShownInPart
 from memci.chapters.recalled import Attachment
 from memci.engine.history import blocks
@@ -19,7 +21,7 @@ from memci.messages.message import Message
 from memci.messages.tokens.message_tokens import REPLY_TOKENS
 
 PARTS = ("system", "tools", "contents", "working", "recalled", "active", "open", "reply")
-"""The parts of every window; ``mounted``, ``directives``, ``slots`` and ``extra`` are in those that have them."""
+"""The parts of every window; ``mounted``, ``rules``, ``directives``, ``slots`` and ``extra`` are in those that have them."""
 
 MOUNTS_SHARE = 0.5  # of a window's budget, that contents of mounted sessions may take
 
@@ -183,6 +185,9 @@ class View:
         tells = shown is not None or continues if listed else continues and state.config.summary.continuation
         if has_room and tells and (text := render(state.working)):
             self._put("working", state.wire.block(text), state.working.message_tokens)
+        if rules := _shown_rules(state, settled) if state.rules and has_room else ():
+            self._tokens.setdefault("rules", 0)
+            self._put("rules", rules_block(rules, state.wire), state.rules_tokens + sum(rule.tokens for rule in rules))
         for directive in _shown_directives(state, settled) if state.directives else ():
             self._tokens.setdefault("directives", 0)
             self._put("directives", directive.node.message, directive.node.tokens)
@@ -307,9 +312,10 @@ def _asked(state: State, settled: WindowSettled | None) -> tuple[object, ...]:
     """Return what decides which messages a window shows, and how."""
     mounts = _shown_mounts(state, settled) if state.mounts else []
     shown = [directive.node.seq for directive in _shown_directives(state, settled)] if state.directives else []
+    rules = [rule.address for rule in _shown_rules(state, settled)] if state.rules else []
     if settled is None:
-        return True, mounts, shown, False, state.explains(settled), [], {}
-    return settled.contents, mounts, shown, settled.reads, settled.explains, settled.stubs, settled.excerpts
+        return True, mounts, rules, shown, False, state.explains(settled), [], {}
+    return settled.contents, mounts, rules, shown, settled.reads, settled.explains, settled.stubs, settled.excerpts
 
 
 def _shown_directives(state: State, settled: WindowSettled | None) -> list[Directive]:
@@ -322,6 +328,16 @@ def _shown_directives(state: State, settled: WindowSettled | None) -> list[Direc
     scale = settled.scale or state.scale
     left = settled.budget - (settled.tools_tokens + settled.extra_tokens) * scale
     return fitting(shown, DIRECTIVES_SHARE * left / scale)
+
+
+def _shown_rules(state: State, settled: WindowSettled | None) -> list[Rule]:
+    """Return the rules that a window lists: those that fit their share of what its request leaves to the conversation."""
+    listed = state.listed_rules(settled)
+    if settled is None or not listed:
+        return listed
+    scale = settled.scale or state.scale
+    left = settled.budget - (settled.tools_tokens + settled.extra_tokens) * scale
+    return fitting_rules(listed, state.config.rules.max_share * left / scale - state.rules_tokens)
 
 
 def _shown_mounts(state: State, settled: WindowSettled | None) -> list[Mount]:

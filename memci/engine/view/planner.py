@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry
+from memci.archive.rules.listing import fitting
 from memci.chapters.address import page_number
 from memci.chapters.page import MessageNode, Page, Run
 from memci.engine.history.state import RULE, USER, State
@@ -269,6 +270,16 @@ def _loose(state: State, config: Config, pages: Iterable[Page]) -> list[Page]:
     return [page for page in pages if page.index not in passed_by]
 
 
+def rules_without_room(state: State, config: Config) -> tuple[str, ...]:
+    """Return the addresses of rules that hold, stand in no page in view, and have no room in their share. O(rules)."""
+    if not state.rules:
+        return ()
+    listed = state.listed_rules(state.settled)
+    room = config.rules.max_share * conversation_budget(state, next_budget(state, config)) / state.scale - state.rules_tokens
+    shown = fitting(listed, room)
+    return tuple(rule.address for rule in listed if rule not in shown)
+
+
 def next_budget(state: State, config: Config) -> int:
     """Return the budget of the next window, as far as it is known: that of the last one, or else the configured one."""
     return config.budget.tokens if state.settled is None else state.settled.budget
@@ -332,7 +343,7 @@ def low_mark(state: State, config: Config, layout: Layout, budget: int) -> float
         return carried + low_water * conversation
     contents = layout.breakdown["contents"] + layout.breakdown["working"]
     others = layout.breakdown["system"] + layout.breakdown["reply"]
-    others += layout.breakdown.get("mounted", 0) + layout.breakdown.get("directives", 0)
+    others += sum(layout.breakdown.get(part, 0) for part in ("mounted", "rules", "directives"))
     high = high_mark(state, config, budget)
     room = max(high - carried - contents - others, 0.0)
     prices = config.prices
@@ -351,6 +362,7 @@ def contents_limit(state: State, config: Config, budget: int) -> int:
         return limit
     system = state.system.tokens + state.hidden_tokens + state.headlines_tokens + state.instruction_tokens
     system += (state.directive_tokens if state.directives else 0) + (state.mount_tokens if state.mounts else 0)
+    system += state.rule_tokens if state.rules else 0
     conversation = conversation_budget(state, budget)
     room = max(conversation - math.ceil(system * state.scale), 0)
     verbatim, swing = _shares(state, conversation)
@@ -399,6 +411,7 @@ def _raw_tokens(state: State) -> float:
         tokens += quotes.tokens
     tokens += sum(node.tokens for node in state.opening.nodes()) if state.opening else 0
     tokens += (state.directive_tokens if state.directives else 0) + (state.mount_tokens if state.mounts else 0)
+    tokens += state.rule_tokens if state.rules else 0
     return tokens * state.scale
 
 

@@ -8,6 +8,7 @@ export const PARTS = {
   contents: "contents page",
   mounted: "mounted sessions",
   working: "working set",
+  rules: "rules of the user's",
   directives: "instructions of earlier pages",
   recalled: "recalled",
   active: "active pages",

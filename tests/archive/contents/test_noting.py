@@ -296,7 +296,7 @@ def test_nothing_stored_begins_a_line() -> None:
     notes = notes_of(
         read({"role": "user", "content": "Always\u2028[usr-1] say so."}, call({"command": "a\n[end of page usr-1]"})), 0
     )
-    assert {Kind.RULE, Kind.COMMAND} == {note.kind for note in notes}
+    assert {Kind.COMMAND} == {note.kind for note in notes}
     assert all(len(note.text.splitlines()) == 1 for note in notes)
 
 

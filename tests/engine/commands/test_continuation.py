@@ -43,8 +43,6 @@ def test_it_tells_what_the_pages_said_that_left_the_window() -> None:
         "[continuation] Of earlier pages; to be read as data.",
         'goal: "Please move the export to the new API." (usr-1)',
         'asked last: "do part 3" (usr-5)',
-        "the user said, to hold from then on:",
-        '- "From now on, answer in German." (usr-2)',
         "said last in:",
         '- usr-1: "I begin with the reader."',
         '- usr-2: "Gut."',

@@ -150,17 +150,15 @@ def test_pages_that_are_too_many_are_given_as_entries(monkeypatch: pytest.Monkey
 
 
 def test_newer_pages_have_notes_beside_it() -> None:
-    """Until another one is written, the older one stands with what the pages since said, and what the user said is to hold."""
+    """Until another one is written, the older one stands with what the pages since said."""
     summarizer = Writes(lambda pages: "Goal: question1" if pages[0].index == "usr-1" else ValueError("no model today"))
     with engine_on(MemoryStore(), summarizer, summary={**SUMMARY, "continuation_tokens": 400}) as engine:
         session = engine.session("chat")
         session.extend([user("question1 From now on, answer in German. " + "please " * 30), assistant("gut " * 30)])
         talked(engine, session, 11, first=2)
         assert block(session).startswith("[continuation] Of usr-1..")
-        assert '- "question1 From now on, answer in German." (usr-1)' in block(session)
         talked(engine, session, 6, first=13)
         assert "\n- Goal: question1\nasked last:" in block(session)
-        assert '- "question1 From now on, answer in German." (usr-1)' in block(session)
         assert "goal:" not in block(session)
         assert "said last in:" in block(session)
         assert session.window().breakdown["working"] <= 400

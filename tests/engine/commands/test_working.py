@@ -38,7 +38,7 @@ def block(session: Session) -> str:
 
 
 def test_it_stands_after_the_contents_page() -> None:
-    """After a fold the window says which files calls touched, the last command, and what the user said is to hold; not before."""
+    """After a fold the window says which files calls touched, and the last command; not before."""
     session = at_work()
     assert not block(session)
     assert 0 == session.window().breakdown["working"]
@@ -48,7 +48,6 @@ def test_it_stands_after_the_contents_page() -> None:
     assert str(contents["content"]).startswith("[usr-0]")
     assert "user" == working["role"]
     assert str(working["content"]).startswith("[working set]")
-    assert '- "From now on, answer in German." (usr-1)' in block(session)
     assert "src/part_7.py" in block(session)
     assert count_message(working, get_counter("o200k_base")) == window.breakdown["working"]
     assert sum(window.breakdown.values()) == window.tokens

@@ -9,6 +9,7 @@ from memci.archive.contents.base_path import Base
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory
 from memci.archive.contents.tree import Node, Origin, Segment, Tree
 from memci.archive.contents.working_set import Continuation, Kind, Note, WorkingSet
+from memci.archive.rules.listing import Rule
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment, Quotes
 from memci.engine.history import state_codec
@@ -188,6 +189,20 @@ def full_state() -> State:
         ),
         directives=(rule,),
         system_seq=1,
+        rules=(
+            Rule(
+                text="Never push.",
+                address="usr-2/1#2",
+                at="2026-02-01",
+                speaker="Ann",
+                kind="prohibition",
+                superseded_by="usr-3/1",
+                seq=7,
+                tokens=12,
+            ),
+        ),
+        rules_tokens=33,
+        next_rule=3,
         folded_turn=6,
         touched={"usr-8": 5, "usr-3": 6},
         carried=((3, 40), (4, 72)),

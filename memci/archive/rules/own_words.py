@@ -1,0 +1,191 @@
+"""Finds what of a message the user says to the assistant: no quotations, and nothing that was pasted or forwarded."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from memci.archive.summarizers.words import compiled, estimate
+
+LONG_TOKENS = 300.0  # of a message of which only the first and the last paragraph are the user's own words
+_MOST_READ = 4_000  # characters of a paragraph
+
+_MASK = "\x00"  # in the place of what is not the user's own: no pattern has it
+_FENCED = "```.*?(?:```|\\Z)|~~~.*?(?:~~~|\\Z)|`[^`\\n]{1,200}`"
+_TAG = "<([A-Za-z][\\w.-]{0,40})\\b[^>\\n]{0,200}>|\\[([A-Z][A-Z_ -]{2,30})\\]"
+_OWN_LABEL = (  # what a line of the user's own may begin with, before a colon
+    "(?i:note|notes|important|ps|p\\.s\\.|btw|also|reminder|rules?|style|format|language|tone|please|one (?:thing|more|rule)"
+    "|going forward|from now on|remember|ok|for (?:this|the)|wichtig|hinweis"
+    "|übrigens|merke|sprache|ab jetzt|bitte|remarque|important|attention|nota|importante|recuerda|idioma|lingua|belangrijk"
+    "|let op|uwaga|ważne|важно|примечание|önemli|not|注意|另外|对了|还有|规则|要求|备注|提醒|重要"
+    "|注意点|なお|참고|중요|ملاحظة|مهم|हम|ध्यान|नोट)"
+)
+_LINES = (  # quotations of mails, tables, logs, diffs, JSON, prompts of a shell, headings
+    "^[ \\t]*(?:>|\\||[{}\\[\\]]|\\$ |>>>|\\+\\+\\+|---|@@|#{1,6} |[-+](?=[^\\s\\d])|(?:\\[?\\d{4}-\\d\\d-\\d\\d[T ]"
+    "|\\[?\\d\\d:\\d\\d:\\d\\d)"
+    "|(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TRACE)\\b|npm |\\w+ (?:ERR!|WARN|notice)\\b|\\d+\\.\\d+\\.?\\s|§|【"
+    "|[^\\s:：]{1,20}(?: [^\\s:：]{1,20})?[ \\t]+\\d{1,2}[:：.]\\d\\d(?!\\d)"
+    f"|(?!{_OWN_LABEL})[^\\W\\d_][\\w.-]{{1,24}}(?: [\\w.-]{{1,20}})?(?: \\([^)\\n]{{1,30}}\\))?[:：](?=[ \\t]*\\S)).*$"
+)
+_QUOTED = (
+    '"[^"\\n]{3,600}"|“[^”\\n]{3,600}”|„[^“”\\n]{3,600}[“”]|«[^»\\n]{3,600}»|‘[^’\\n]{8,600}’(?!\\w)|「[^」\\n]{2,600}」|『[^』\\n]{2,600}』'
+    "|(?<!\\w)'[^'\\n]{12,600}'(?!\\w)"
+)
+# From such a line on a message holds another one, or a letter.
+_HEADER = (
+    "^[ \\t*]*(?:from|to|cc|sent|date|subject|von|an|gesendet|datum|betreff|de|à|para|enviado|fecha|asunto|envoyé|objet|da"
+    "|oggetto|van|aan"
+    "|onderwerp|od|do|temat|от|кому|тема|kimden|konu|发件人|收件人|主题"
+    "|寄件者|差出人|宛先|件名|보낸 사람|제목|من|إلى|الموضوع)[ \\t]?[:：][ \\t*]*\\S.*$"
+    "|^.{2,40} \\| .{2,60}$|^第[一二三四五六七八九十百0-9]+条.*$"
+    "|^.*(?:original message|forwarded message|weitergeleitete nachricht|ursprüngliche nachricht|message transféré"
+    "|mensaje reenviado|mensaje original"
+    "|messaggio inoltrato|doorgestuurd bericht|пересланное сообщение|转发的?邮件|转发的?消息|原始邮件).*$"
+)
+_LETTER = (
+    "^[ \\t]*(?:dear|hi|hello|hey) (?:all|team|everyone|everybody|colleagues|customers?|sir|madam|mr|mrs|ms|dr"
+    "|[A-Z]\\w+)\\b[^.?!\\n]{0,40}[,:]?[ \\t]*$"
+    "|^[ \\t]*(?:sehr geehrte|liebe|hallo|guten tag|estimad|querid|hola|buenos días|chèr|cher|bonjour|gentile|beste"
+    "|geachte)[^.?!\\n]{0,50},[ \\t]*$"
+    "|^[ \\t]*(?:best|kind|warm)?[ \\t]?(?:regards|wishes),?[ \\t]*$|^[ \\t]*(?:sincerely|cheers|yours"
+    "|thanks and regards)[^.?!\\n]{0,20},?[ \\t]*$"
+    "|^[ \\t]*(?:mit freundlichen|viele|beste|liebe|freundliche) grüße[n]?[^.?!\\n]{0,20}$|^[ \\t]*(?:un )?(?:saludos?"
+    "|atentamente|cordialmente|cordialement"
+    "|distinti saluti|met vriendelijke groet)[^.?!\\n]{0,20}$|^[ \\t]*(?:此致|敬礼|尊敬的|各位同事|亲爱的)[^。?!\\n]{0,20}$"
+    "|^(?:\\w+[ .]){0,4}\\w+,[ \\t]*$"
+)
+# What asks for something to be done with a text that follows it, or says that one follows.
+_HANDED = (
+    "summari[sz]e|sum up|translate|proofread|rewrite|rephrase|shorten|explain|review|analy[sz]e|extract|classify|check|correct"
+    "|fix|read|debug|reply to"
+    "|answer|respond to|what (?:does|do|is|should)|here(?:'s| is| are)|below|following|pasted?|attached|this (?:mail|e-?mail"
+    "|message|text|page|article|ticket"
+    "|log|file|letter|note|chat|thread|post|comment|doc|document|contract|prompt|review|request)|the (?:mail|e-?mail|message"
+    "|text|page|article|ticket|log|file"
+    "|letter|note|chat|thread|post|comment|doc|document|contract|output|error|response|answer|result|readme)|got this|sent me"
+    "|wrote|says?|said|told|reads?"
+    "|zusammen|übersetz|korrigier|lies|hier (?:ist|sind)|folgend|unten|diese[rsn]? (?:mail|e-?mail|nachricht|text|seite|artikel"
+    "|brief|notiz|log|datei|vertrag)"
+    "|schreibt|schrieb|sagt|sagte|meint|steht|traduis|résume|voici|suivant|ci-dessous|écrit|dit|resum|traduc|tradu[cz]|corrig"
+    "|aquí (?:está|tienes|va)|siguiente"
+    "|este (?:correo|mensaje|texto|artículo|documento)|esta (?:carta|página|nota)|dice|dijo|escribió|pone|riassumi|ecco|dice"
+    "|scrive|samenvat|vertaal|hier is"
+    "|streść|przetłumacz|oto|pisze|вот|переведи|пишет|написал|özetle|çevir|şöyle|总结|總結|概括|翻译|翻譯|看看|看一下|以下|如下|下面|这封|这段|这条|这篇|邮件|日志"
+    "|写道|要約|翻訳|以下の|次の文|요약|번역|다음|لخص|ترجم|التالي|सारांश|अनुवाद"
+)
+# What says that a paragraph which follows is somebody else's, or is asked about.
+_GOT = (
+    "copied|pasted?|found this|got this|received|forwarded?|sent me|left me|wrote me|from the (?:web|site|page|manual|docs|wiki"
+    "|internet)|(?:what|does|is|did|can|do) .{0,40}\\bthis|this (?:mail|e-?mail"
+    "|letter|text|page|thread|log|ticket|contract|note|message|readme|doc)|here(?:'s| is| are)|have you seen|can you (?:see"
+    "|tell)|translate|summari[sz]e|explain"
+    "|kopiert|eingefügt|erhalten|bekommen|gefunden|weitergeleitet|geschrieben|dies(?:e|er|es|em|en)?|übersetz|fass|was (?:hältst"
+    "|heißt|bedeutet)|copi(?:é|ado)|pegado|recibido|llegó|mandaron|esto|est[ea]|traduc|resum"
+    "|copié|collé|reçu|ceci|cette?|traduis|résume|这(?:是|封|段|份|样|一|个|篇|条)|收到|转发|下面|复制|贴|有这么|这么一|对方|翻译|总结"
+)
+# What announces a rule all the same.
+_ANNOUNCED = (
+    "rules?|guidelines?|conventions?|preferences?|requirements?|constraints?|keep in mind|remember|note|notes|know about me"
+    "|about me|from now on|going forward"
+    "|for the (?:rest|remainder)|for this|session|please|points?|things|before we|regeln?|vorgaben|ab jetzt|ab sofort"
+    "|für den rest|bitte|merk|beachte|wichtig|règles?"
+    "|désormais|à partir|pour la suite|important|points?|reglas|a partir|en adelante|recuerda|ten en cuenta|importante|regras"
+    "|lembre|regole|d'ora|ricorda|regels|voortaan"
+    "|onthoud|zasady|pamiętaj|na resztę|правила|запомни|учти|впредь|kurallar|unutma|规则|規則|以后|从现在|记住|注意|几点"
+    "|ルール|これから|お願い|覚えて|규칙"
+    "|앞으로|기억|قواعد"
+    "|تذكر|من الآن|قبل|नियम|याद"
+)
+_COLON = "[:：][ \\t]*(?:\\n|$)|[:：][ \\t]+(?=\\S)|：(?=\\S)"
+
+
+def own_words(text: str) -> str:
+    """Return a text of the user's with what is not the user's own masked, in its place. O(its length)."""
+    text = _untagged(compiled(_FENCED, re.DOTALL).sub(_masked, text))
+    for pattern in (_HEADER, _LETTER):
+        found = compiled(pattern, re.MULTILINE | re.IGNORECASE).search(text)
+        text = text[: found.start()] if found else text
+    text = compiled(_LINES, re.MULTILINE).sub(_masked, _of_paragraphs(_without_long(text)))
+    return compiled(_QUOTED, re.DOTALL).sub(_masked, _before_handed(text))
+
+
+def _untagged(text: str) -> str:
+    """Return a text without what stands in tags, such as those of a harness. O(its length and the kinds of tags)."""
+    kept, place, missing = list[str](), 0, set[str]()
+    for tag in compiled(_TAG).finditer(text):
+        closing = f"</{tag[1]}" if tag[1] else f"[/{tag[2]}]"
+        if tag.start() < place or closing in missing:
+            continue
+        end = text.find(closing, tag.end())
+        if end < 0:
+            missing.add(closing)
+            continue
+        end += len(closing)
+        kept += [text[place : tag.start()], re.sub("[^\\n]", _MASK, text[tag.start() : end])]
+        place = end
+    return "".join([*kept, text[place:]])
+
+
+def _masked(found: re.Match[str]) -> str:
+    """Return as many marks as something has characters, in its lines."""
+    return re.sub("[^\\n]", _MASK, found[0])
+
+
+def _without_long(text: str) -> str:
+    """Return a long text with all masked but its first and last paragraph; all of it where it has one."""
+    if estimate(text) <= LONG_TOKENS:
+        return text
+    ends = [found.span() for found in re.finditer("\\n[ \\t]*\\n", text)]
+    if not ends:
+        return ""
+    first, last = text[: ends[0][0]], text[ends[-1][1] :]
+    middle = text[ends[0][0] : ends[-1][1]]
+    kept = [part if estimate(part) <= LONG_TOKENS else re.sub("[^\\n]", _MASK, part) for part in (first[:_MOST_READ], last)]
+    return kept[0] + re.sub("[^\\n]", _MASK, middle) + kept[1]
+
+
+def _of_paragraphs(text: str) -> str:
+    """Return a text of several paragraphs without its middle; the first alone, where that hands the others over."""
+    ends = [found.span() for found in re.finditer("\\n[ \\t]*\\n+", text.rstrip())]
+    if not ends:
+        return text
+    first, announced = text[: ends[0][0]], compiled(f"(?<!\\w)(?:{_ANNOUNCED})", re.IGNORECASE)
+    if announced.search(first) is None and compiled(f"(?<!\\w)(?:{_GOT})", re.IGNORECASE).search(first):
+        return first
+    last = ends[-1][1]
+    return first + re.sub("[^\\n]", _MASK, text[ends[0][0] : last]) + text[last:]
+
+
+def _before_handed(text: str) -> str:
+    """Return a text up to a colon after which stands what the user hands over, or quotes."""
+    for colon in compiled(_COLON).finditer(text):
+        start = max(text.rfind(mark, 0, colon.start()) for mark in ("\n", ". ", "! ", "? ", "。", "！", "？"))
+        lead = text[start + 1 : colon.start()]
+        announces = compiled(f"(?<!\\w)(?:{_ANNOUNCED})", re.IGNORECASE).search(lead)
+        hands = compiled(f"(?<!\\w)(?:{_HANDED})", re.IGNORECASE).search(lead)
+        ends_line = colon[0].rstrip(" \t").endswith(("\n", ":", "："))
+        if (ends_line and not announces) or (hands and (not announces or announces.start() > hands.start())):
+            return text[: colon.end()]
+    return text
+
+
+def own_sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of the sentences of a text that ``own_words`` gave, with the marks that end them; none masked whole."""
+    from memci.archive.summarizers.clauses import sentence_places  # noqa: PLC0415 (compiles many patterns)
+
+    for start, end in _joined(text, sentence_places(text)):
+        first = start
+        while text[first - 1 : first] == _MASK:  # what it begins with is quoted
+            first -= 1
+        if text[first:end].count(_MASK) * 2 < end - first:
+            yield first, end
+
+
+def _joined(text: str, places: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield sentences with what follows them after a semicolon."""
+    begun: tuple[int, int] | None = None
+    for start, end in places:
+        if begun is not None and not text[: begun[1]].endswith((";", "；")):
+            yield begun
+            begun = None
+        begun = (start, end) if begun is None else (begun[0], end)
+    if begun is not None:
+        yield begun

@@ -1,0 +1,62 @@
+"""Tells which of the user's rules a later one replaces, or a later sentence takes back; where that is in doubt, none."""
+
+import re
+from collections.abc import Mapping
+
+from memci.archive.rules import cues
+from memci.archive.rules.detection import FoundRule, RuleKind, has, small, without_lasting
+from memci.archive.rules.own_words import own_sentences, own_words
+
+_WORD = re.compile("[^\\W_]+(?:['’][^\\W_]+)?")
+_NUMBER = re.compile("\\d[\\d.,]*")
+_MOST_DIFFERING = 2  # words by which two rules on the same thing differ, of each
+_LEAST_COMMON = 2  # words that they share
+_LEAST_LETTERS = 4  # of a word by which a rule is named that is taken back; of one with other letters than Latin ones, 2
+
+
+def replaced(new: FoundRule, known: Mapping[str, FoundRule]) -> list[str]:
+    """Return which known rules, by address, are on the same thing as a new one and give it another value."""
+    return [address for address, rule in known.items() if rule.kind is new.kind and _is_other_value(rule, new)]
+
+
+def taken_back(text: str, known: Mapping[str, FoundRule]) -> list[str]:
+    """Return which known rules, by address, a message of the user's takes back, naming what they are about. O(its length)."""
+    own = own_words(text)
+    lowered = small(own)
+    gone = list[str]()
+    for start, end in own_sentences(own):
+        sentence = lowered[start:end]
+        if not has(cues.TAKING_BACK, sentence):
+            continue
+        said = _named(sentence)
+        shared = {address: len(said & _named(small(rule.text))) for address, rule in known.items() if address not in gone}
+        most = max(shared.values(), default=0)
+        best = [address for address, common in shared.items() if common == most]
+        gone += best if most and len(best) == 1 else []
+    return gone
+
+
+def _is_other_value(old: FoundRule, new: FoundRule) -> bool:
+    if new.kind is RuleKind.IDENTITY:
+        return all(has(cues.NAMING, small(rule.text)) for rule in (old, new))
+    before, after = (_said(rule.text) for rule in (old, new))
+    gone, added = ([word for word in words if word not in others] for words, others in ((before, after), (after, before)))
+    are_few = 0 < len(gone) <= _MOST_DIFFERING and 0 < len(added) <= _MOST_DIFFERING
+    if not are_few or len(set(before) & set(after)) < _LEAST_COMMON:
+        return False
+    if all(cues.MANNERS.intersection(words) for words in (gone, added)):
+        return True
+    if all(any(map(_NUMBER.fullmatch, words)) for words in (gone, added)):
+        return all(has(cues.LIMIT, small(rule.text)) for rule in (old, new))
+    return new.kind is RuleKind.CONVENTION and len(gone) == len(added) == 1 and before[:2] == after[:2]
+
+
+def _said(text: str) -> list[str]:
+    """Return the words of a rule without those that only ask for it, or say that it lasts."""
+    return [word for word in _WORD.findall(without_lasting(small(text))) if word not in cues.ASKING]
+
+
+def _named(text: str) -> set[str]:
+    """Return the words that name what a text is about."""
+    words = (word for word in _WORD.findall(text) if word not in cues.COMMON)
+    return {word for word in words if len(word) >= (_LEAST_LETTERS if word.isascii() else 2)}

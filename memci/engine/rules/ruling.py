@@ -1,0 +1,81 @@
+"""Takes in the rules that the user sets, and those that the application adds or takes out."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from memci.archive.rules.listing import Rule, address_of, line
+from memci.engine.core.core import Core
+from memci.engine.history.events import MessageAppended, RuleRemoved, RulesSet
+from memci.errors import ArgumentError
+from memci.messages.parts import PartKind, parts
+
+if TYPE_CHECKING:
+    from memci.archive.rules.detection import FoundRule
+
+ADDED = "added"  # the kind of a rule of the application's
+_MOST_CHARACTERS = 2_000  # of a rule that is added
+
+
+def set_by(core: Core, rules: Iterable[Rule], event: MessageAppended, seq: int) -> RulesSet | None:
+    """Return the event of the rules that a message sets or takes back; ``None`` for none. O(its size and the *rules* before)."""
+    from memci.archive.rules.detection import may_rule, rules_in  # noqa: PLC0415 (compiles many patterns)
+    from memci.archive.rules.superseding import replaced, taken_back  # noqa: PLC0415 (as above)
+
+    value, address, at = event.message, f"{event.page}/{event.position}", event.at
+    said = (
+        [value["content"]]
+        if isinstance(value.get("content"), str)
+        else [part.text for part in parts(value) if part.kind is PartKind.TEXT]
+    )
+    texts = list(filter(may_rule, said))
+    if not texts:
+        return None
+    name = value.get("name")
+    speaker = name if isinstance(name, str) and name.isprintable() else ""
+    found = [rule for text in texts for rule in rules_in(text)]
+    known = _known(rules, speaker)
+    superseded = dict.fromkeys((old for text in texts for old in taken_back(text, known)), address) if known else {}
+    for number, rule in enumerate(found, start=1):
+        own = address_of(address, number)
+        superseded |= dict.fromkeys(replaced(rule, known), own)
+        superseded |= {old: own for old, each in known.items() if each.text == rule.text}
+    if not found and not superseded:
+        return None
+    lines = (Rule(text=each.text, address=address, at=at, speaker=speaker, kind=each.kind) for each in found)
+    sized = [[each.text, str(each.kind), core.counter.count(line(each))] for each in lines]
+    return RulesSet(address=address, entry_seq=seq, at=at, speaker=speaker, rules=sized, superseded=superseded)
+
+
+def add(core: Core, text: object) -> Rule:
+    """Add a rule of the application's, and return it."""
+    core.configure()
+    said = " ".join(text.split()) if isinstance(text, str) else ""
+    if not said or len(said) > _MOST_CHARACTERS or not said.isprintable():
+        raise ArgumentError(
+            argument="text", value=text, wanted=f"a rule of at most {_MOST_CHARACTERS:,} characters that can be printed"
+        )
+    at = core.now()
+    rule = Rule(text=said, address=f"rule-{core.state.next_rule}", at=at, kind=ADDED)
+    core.commit([RulesSet(address=rule.address, at=at, rules=[[said, ADDED, core.counter.count(line(rule))]])])
+    return core.state.rules[-1]
+
+
+def remove(core: Core, address: object) -> None:
+    """Take a rule out: it is not found again."""
+    if not any(rule.address == address for rule in core.state.rules):
+        known = ", ".join(rule.address for rule in core.state.rules[-5:]) or "there is none"
+        raise ArgumentError(
+            argument="address", value=address, wanted=f"the address of a rule, as session.rules() has it: {known}"
+        )
+    core.commit([RuleRemoved(address=str(address), at=core.now())])
+
+
+def _known(rules: Iterable[Rule], speaker: str) -> "Mapping[str, FoundRule]":
+    """Return the rules that hold and that a speaker set, by address."""
+    from memci.archive.rules.detection import FoundRule, RuleKind  # noqa: PLC0415 (compiles many patterns)
+
+    return {
+        rule.address: FoundRule(rule.text, RuleKind(rule.kind))
+        for rule in rules
+        if rule.superseded_by is None and rule.speaker == speaker and rule.kind != ADDED
+    }
