@@ -18,8 +18,8 @@ LETTERS = {  # of each script; Han with kana
 
 _MANNERS = """
 english german french spanish italian portuguese dutch polish russian turkish chinese japanese korean arabic hindi
-british american deutsch englisch französisch spanisch italienisch euros? dollars? pounds? usd eur gbp miles? km
-metric celsius fahrenheit
+british american deutsch englisch französisch spanisch italienisch euros? dollars? pounds? usd eur gbp miles?
+kilomet(?:er|re)s? km metric celsius fahrenheit
 """
 _LANGUAGE = any_of(_MANNERS.split()[:19])
 _BEGIN = (  # where a clause begins that may ask for something
@@ -306,8 +306,8 @@ INSTRUCTION = {
         "|называй|говори|округляй|пересчитывай|сообщай)(?:те)?\\b(?=.{3})"
     ),
     HAN: (
-        "(?:请|請)?(?:用|以)(?:中文|英文|英语|德语|日语|简体|繁体|人民币|美元|欧元|公里|公制|摄氏|表格|列表|大白话|一句话|第一人称|敬语|您)\\S{0,10}(?:回答|回复|写|说|表示|标|显示|列|称呼"
-        "|解释|报价|计算)"
+        "(?<![我他她])(?:请|請)?(?:用|以)(?<![我他她]用)(?:中文|英文|英语|德语|日语|简体|繁体|人民币|美元|欧元|公里|公制|摄氏|表格|列表|大白话|一句话|第一人称|敬语|您)\\S{0,10}(?:回答"
+        "|回复|写|说|表示|标|显示|列|称呼|解释|报价|计算)"
         "|(?:所有|(?<![我他她们友])每(?:次|个|条|封|一)|一律|统一|都要|都得|凡是|只推荐|务必|先问我|先给我看|回答(?:要|请|尽量|控制))(?!.{0,20}(?:吗|呢|？|\\?|是否|哪))\\S{2,}"
         "|(?:回答|回复|解释)\\S{0,4}(?:简短|简洁|短一点|尽量短|不要超过|控制在)"
         "|(?:日本語|英語|敬語|税込|税抜|円|箇条書き|簡潔|短く|一文|ですます|です・ます|メートル法)(?:で|に|を).{0,20}(?:ください|下さい|お願い|答えて|書いて|して)"
@@ -339,9 +339,11 @@ INSTRUCTION = {
 PREFERENCE = {
     LATIN: (
         "\\b(?:"
-        "i(?:['’]d| would|['’]m)?(?: \\w+ly| always| much| usually| would)? (?:rather(?! than)|prefer)\\b(?! (?:a|the|this"
-        "|that|not to)\\b)(?:(?<! would )|(?=.*\\b(?:answers?|replies|responses?|explanations?|examples?|summar\\w+|lists?"
-        "|tables?|code|short|brief|you (?:didn|kept|used|gave|wrote|asked|always|never|skipp|stopp)\\w*)\\b))"
+        "i (?:\\w+ly |always |much |usually |really )?prefer\\b(?! (?:a|the|this|that|not to)\\b)"
+        "|i(?:['’]d| would)(?: \\w+ly| always| much)? rather\\b(?! than)"
+        "|i(?:['’]d| would)(?: \\w+ly| much)? prefer\\b(?=.*\\b(?:answers?|replies|responses?|explanations?|examples?"
+        "|summar\\w+|lists?|tables?|code|short|brief|called|you (?:didn|kept|used|gave|wrote|asked|always|never|skipp"
+        "|stopp)\\w*)\\b)"
         "|(?:i|we) like\\b.{1,80}\\b(?:better|more) than\\b"
         "|work(?:s)? best for (?:me|us)\\b"
         "|(?:i['’]?m|i am|we['’]re) not (?:a |really a |much of a )?(?:(?:big |huge )?fan of|into|keen on)\\b"
@@ -748,16 +750,15 @@ REMEMBER = {
 GENERAL = {
     LATIN: (
         "\\b(?:"
-        "so (?:please |that )?(?:no\\b|only|never|don['’]?t|do not|avoid|use|keep|give|make|add|plan|write|answer|explain|show"
-        "|leave|skip|speak|filter|ignore|assume|treat|choose|pick|swap|put|stay|nothing|everything|anything|all\\b"
-        "|any\\b)\\b.{4}"
+        "so (?:please |that )?(?:no\\b|only|never|don['’]?t|do not|avoid|use|keep|give|make(?! sure)|add|plan|write|answer"
+        "|explain|show|leave|skip|speak|filter|ignore|assume|treat|choose|pick|swap|put|stay|nothing|everything|anything"
+        "|all\\b|any\\b)\\b.{4}"
         "|(?:is|are) (?:banned|off the table|not permitted|forbidden|taboo|not to appear)\\b"
         "|(?:without|no) .{1,40}\\bunless i\\b"
         "|at most\\b.{1,40}\\bper\\b"
         "|(?:hard |strict )?cap of\\b"
         "|no exceptions\\b"
         "|throughout\\b(?! the (?:day|year|night|world|week|trip))"
-        "|for the future\\b"
         "|make it a habit\\b"
         "|i take blood\\b"
         "|i(?:['’]m| am) (?:on a .{1,20}diet|muslim|jewish|hindu|claustrophobic|colou?rblind)\\b"
@@ -812,16 +813,19 @@ GENERAL = {
         "|es tan amable\\b"
         ")"
         "|^(?:"
-        "(?:please |pls |ok |and |but |also )?only [a-z]+ .{4,80}(?<!left)(?<!now)$"
-        "|(?:everything|anything|whatever|whoever|wherever|nobody|each|every|your (?:answers|replies|job|role|name)"
-        "|the (?:client|tone|word|linter|team|kids|budget)|documents|numbers|variable names)\\b.{2,80}\\b(?:must|should|has to"
-        "|have to|needs? to|may only|may not|is to|are to|needs my|is not to|fit|is|are)\\b"
+        "(?:please |pls |ok |and |but |also )?only (?!the\\b|a\\b|one\\b|two\\b|my\\b|that\\b|this\\b|then\\b"
+        "|if\\b)[a-z]+ .{4,80}(?<!left)(?<!now)$"
+        "|(?:everything|anything|whatever|whoever|wherever|nobody|your (?:answers|replies|job|role|name)|the (?:client|tone"
+        "|word|linter|team|kids|budget)|documents|numbers|variable names)\\b.{2,80}\\b(?:must|should|has to|have to|needs? to"
+        "|may only|may not|is to|are to|needs my|is not to)\\b"
         "|(?:you (?:should|may|ought to|['’]re to|are to|will|['’]ll) (?:assume|treat|only|mention|use|not|be|always|never|act"
         "|play|speak)|act as|pretend (?:to be|you)|consider (?:me|yourself)|treat (?:me|any|every|all|the)|assume (?:that |i "
-        "|i['’]m |all |amounts|everything|we)|limit your|keep (?:a running|track)|stick to|let['’]s (?:use|stick|do everything"
+        "|i['’]m |all |amounts|everything|we)|limit your|keep (?:a running|track)|stick to|let['’]s (?:stick|do everything"
         "|do all|say you)|call the|be (?:blunt|brief|direct|concise|honest|patient|kind|strict)\\b)"
         "|(?:unless|until|whenever|when in doubt|as long as|for each|in every|in all|for our|with me|as far as possible"
-        "|for privacy|in what follows|for our purposes|from today on)\\b.{4,}"
+        "|for privacy|in what follows|for our purposes|from today on)\\b[^,]{3,80},\\s*(?:please |then |just )?(?!i\\b|we\\b"
+        "|he\\b|she\\b|they\\b|it\\b|the\\b|my\\b|that\\b|there\\b)\\w+"
+        "|(?:hey |ok )?(?:so )?for the future\\b"
         "|(?:maximal|höchstens)\\b"
         "|(?:sobald|solange|falls|bis zur?|vor jede[mr]|bei jede[mr]|nach jede[mr]|für dieses|für dich|zwischen uns|vorerst"
         "|fürs erste)\\b.{6,}"
@@ -840,12 +844,12 @@ GENERAL = {
     ),
     HAN: (
         "(?:始终|全程|从(?:这|此|今)\\S{0,6}(?:开始|往后|起)|往后|今后|一概|坚决|绝不能|统统|每回|凡是|无论什么|不管什么)(?!.{0,14}(?:吗|？))\\S{2,}"
-        "|(?:只许|只用|只看|只能|只推荐|禁用|忌用|只要)(?!.{0,14}(?:吗|？|就行|就可以))\\S{2,}"
+        "|(?:只许|只用|只看|只推荐|禁用|忌用)(?!.{0,14}(?:吗|？|就行|就可以))\\S{2,}"
         "|(?:你|您)(?:来)?(?:当|做|扮|就是|暂且做)(?:我|法官|一)\\S+"
         "|把我当(?:成|作)"
         "|养成这个习惯"
         "|(?:记一下|记牢|记着)[，：:]?\\S+"
-        "|(?:要|得|请)(?:留意|考虑|绕开|避开)"
+        "|(?:要|得|请)(?:留意|绕开|避开)"
         "|(?:别|不要)(?:超过|高过|多于)"
         "|不能(?:高过|超过|动|删)"
         "|我(?:信佛|吃素|有(?:高血压|糖尿病|痛风)|胃不好|不进|不网购|习惯用)"
@@ -950,8 +954,8 @@ ONCE = {
 REPORTED = {
     LATIN: (
         "\\b(?:"
-        "(?:said|says|told|tells|wrote|writes|used to|as (?:my|they) .{1,20}say|read somewhere|is it true|has this rule|banned"
-        "|insist\\w*|the (?:sign|readme|label|manual|note|novel|book))\\b"
+        "(?:said|says|heard|told|tells|wrote|writes|used to|as (?:my|they) .{1,20}say|read somewhere|is it true|has this rule"
+        "|banned|insist\\w*|the (?:sign|readme|label|manual|note|novel|book))\\b"
         "|(?:sag(?:t|te|en)|gesagt|steht|schrieb|schreibt|stand|meint(?:e)?)\\b"
         "|(?:disait|dit|a dit|écrit|comme on dit|disaient)\\b"
         "|(?:dice|decía|dijo|pone|escrito|escribió|dejaba)\\b"

@@ -49,7 +49,10 @@ _KINDS = (
 _OF_THE_USER = frozenset({RuleKind.PREFERENCE, RuleKind.CONSTRAINT, RuleKind.CONVENTION})
 _ASKED = frozenset({RuleKind.PROHIBITION, RuleKind.INSTRUCTION})
 _VETOES = (cues.ONCE, cues.REPORTED, cues.FIGURATIVE)
-_QUESTION = re.compile("[?？؟]\\W*$")
+_QUESTION = re.compile(  # with its mark, or without one
+    "[?？؟]\\W*$|^\\W*(?:can|could|would|will|do(?! not\\b)|does|did|is|are|should|shall|why|how|which|who)\\b"
+    "|是否|请问|什么|[吗呢]。?$"
+)
 _NEIGHBOURS = re.compile("[^\\S\\n]*")
 
 

@@ -182,7 +182,7 @@ def _goal(core: Core, space: int, count: Callable[[str], int]) -> Iterator[Line]
     """Yield the rules that hold, and then what the user wants."""
     rules = [rule for rule in core.state.rules if rule.superseded_by is None]
     yield from [("the user said, to hold from then on:", ())] if rules else []
-    yield from ((f'- "{rule.text}" ({rule.address})', (rule.page,) if rule.page else ()) for rule in rules)
+    yield from ((f'- "{rule.text}" ({rule.address.partition("#")[0]})', (rule.page,) if rule.page else ()) for rule in rules)
     yield from _noted(core, _GOAL, space, count)
 
 
