@@ -76,11 +76,7 @@ def may_rule(text: str) -> bool:
 @cache
 def _any_cue(script: str) -> str:
     """Return a pattern of all cues in a script, whose places in a sentence do not matter here."""
-    found = [
-        cue[script]
-        for cue in (*dict(_KINDS).values(), cues.INSTRUCTION, cues.GENERAL, cues.LASTING, cues.TAKING_BACK)
-        if script in cue
-    ]
+    found = [cue[script] for cue in (*dict(_KINDS).values(), cues.GENERAL, cues.LASTING, cues.TAKING_BACK) if script in cue]
     anywhere = re.sub(r"(?<![\[\\])\^", r"(?<!\\w)", "|".join(found))
     return re.sub(r"(?<![\[\\])\$", r"(?!\\w)", anywhere)
 

@@ -119,14 +119,19 @@ def _untagged(text: str) -> str:
             missing.add(closing)
             continue
         end += len(closing)
-        kept += [text[place : tag.start()], re.sub("[^\\n]", _MASK, text[tag.start() : end])]
+        kept += [text[place : tag.start()], _hidden(text[tag.start() : end])]
         place = end
     return "".join([*kept, text[place:]])
 
 
 def _masked(found: re.Match[str]) -> str:
-    """Return as many marks as something has characters, in its lines."""
-    return re.sub("[^\\n]", _MASK, found[0])
+    """Return the marks for what a pattern found."""
+    return _hidden(found[0])
+
+
+def _hidden(text: str) -> str:
+    """Return as many marks as a text has characters, in its lines."""
+    return re.sub("[^\\n]", _MASK, text)
 
 
 def _without_long(text: str) -> str:
@@ -138,8 +143,8 @@ def _without_long(text: str) -> str:
         return ""
     first, last = text[: ends[0][0]], text[ends[-1][1] :]
     middle = text[ends[0][0] : ends[-1][1]]
-    kept = [part if estimate(part) <= LONG_TOKENS else re.sub("[^\\n]", _MASK, part) for part in (first[:_MOST_READ], last)]
-    return kept[0] + re.sub("[^\\n]", _MASK, middle) + kept[1]
+    kept = [part if estimate(part) <= LONG_TOKENS else _hidden(part) for part in (first[:_MOST_READ], last)]
+    return kept[0] + _hidden(middle) + kept[1]
 
 
 def _of_paragraphs(text: str) -> str:
@@ -151,7 +156,7 @@ def _of_paragraphs(text: str) -> str:
     if announced.search(first) is None and compiled(f"(?<!\\w)(?:{_GOT})", re.IGNORECASE).search(first):
         return first
     last = ends[-1][1]
-    return first + re.sub("[^\\n]", _MASK, text[ends[0][0] : last]) + text[last:]
+    return first + _hidden(text[ends[0][0] : last]) + text[last:]
 
 
 def _before_handed(text: str) -> str:
