@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from memci.engine.session import Session
     from memci.engine.settings.config import Config
     from memci.engine.upkeep.verify import Report
+    from memci.engine.view.rule_facts import RuleFacts, RuleState
     from memci.errors import (
         ArgumentError,
         AttpError,
@@ -142,6 +143,8 @@ __all__ = [
     "Recap",
     "Report",
     "Rule",
+    "RuleFacts",
+    "RuleState",
     "Said",
     "SandboxError",
     "Segment",
@@ -191,6 +194,7 @@ _MODULES = {
     "memci.engine.history.state": ("Mount",),
     "memci.engine.hosting.listing": ("DeletionReceipt", "SessionFacts", "TenantReceipt"),
     "memci.archive.rules.listing": ("Rule",),
+    "memci.engine.view.rule_facts": ("RuleFacts", "RuleState"),
     "memci.engine.hosting.recap": ("Recap",),
     "memci.engine.hosting.status": ("Stats", "Status"),
     "memci.engine.hosting.streaming": ("Stream",),

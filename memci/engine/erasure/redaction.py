@@ -447,6 +447,7 @@ class Redaction:
             opening=_page,
             directives=_directive,
             rules=_rule,
+            removed_rules=_rule,
             late=_late,
             summaries=_summary,
             working=_working,

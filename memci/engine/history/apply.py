@@ -1,6 +1,6 @@
 """How each event changes the state. Deterministic, no I/O: the same events make the same state, live or replayed."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from math import ceil
 from typing import Any, assert_never
@@ -46,6 +46,7 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
         case events.RulesSet():
             _set_rules(state, event)
         case events.RuleRemoved(address=address):
+            state.removed_rules += tuple(rule for rule in state.rules if rule.address == address)
             state.rules = without(state.rules, address.__eq__)
         case events.PagesFolded():
             fold(state, event)
@@ -124,7 +125,7 @@ def apply(state: State, event: Event, seq: int) -> None:  # noqa: C901, PLR0912,
             state.erased_seq = seq
             state.bookmarks = {at: each for at, each in state.bookmarks.items() if each[0] != event.page}
             state.keep_directives(lambda directive: directive.page != event.page)
-            state.rules = without(state.rules, lambda address: address.partition("/")[0] == event.page)
+            _forget_rules(state, lambda address: address.partition("/")[0] == event.page)
         case (
             SegmentAdded()
             | NoteWritten()
@@ -179,6 +180,11 @@ def _set_rules(state: State, event: events.RulesSet) -> None:
     known = (attrs.evolve(rule, superseded_by=event.superseded.get(rule.address, rule.superseded_by)) for rule in state.rules)
     state.rules = (*known, *event.made())
     state.next_rule += not event.entry_seq
+
+
+def _forget_rules(state: State, is_gone: Callable[[str], bool]) -> None:
+    """Drop the rules of messages that are gone, also from those that were removed."""
+    state.rules, state.removed_rules = (without(rules, is_gone) for rules in (state.rules, state.removed_rules))
 
 
 def _window_tokens(state: State) -> int:
@@ -468,7 +474,7 @@ def _rewind(state: State, event: events.Rewound) -> None:
     state.opening = None if event.opening is None else page_from_value(event.opening, state.wire.facts)
     state.last_fold = None
     state.keep_directives(lambda directive: page_number(directive.page) < number)
-    state.rules = without(state.rules, partial(_is_later, event))
+    _forget_rules(state, partial(_is_later, event))
     if event.contents_tokens is not None:
         publish(state, event.contents_tokens)
 

@@ -156,6 +156,7 @@ class State:
     opening: Page | None = None  # what the user opened the turn with, from its first page's archiving to the fold after the turn
     directives: tuple[Directive, ...] = ()  # the oldest first, by when they were said last
     rules: tuple[Rule, ...] = ()  # that the user set in the whole session, oldest first
+    removed_rules: tuple[Rule, ...] = ()  # that the application took out, oldest first
     rules_tokens: int = 0  # of the message that shows them, without any
     next_rule: int = 1  # the number of the next one that the application adds
     system_seq: int = 0  # of the event that replaced the system part last; 0 for none

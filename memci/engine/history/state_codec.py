@@ -3,7 +3,7 @@
 Journals hold it, so that what this wrote once must be read for ever; snapshots of another version are passed over.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -40,6 +40,7 @@ _LATER = (
     "rules_tokens",
     "next_rule",
 )  # which older states do not have
+_RULES = ("rules", "removed_rules")
 _COPIED = ("next_number", "ratios", "detours", "answers")
 _OF_ATTACHMENTS = ("anchor", "turn", "tokens", "prefetched", "used_seq", "media", "dated", "lasting")
 
@@ -106,7 +107,7 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
             **({"directives": list(map(directive, last.directives))} if last.directives else {}),
         },
         **({"directives": list(map(directive, state.directives))} if state.directives else {}),
-        **({"rules": list(map(listing.to_value, state.rules))} if state.rules else {}),
+        **{name: list(map(listing.to_value, rules)) for name in _RULES if (rules := getattr(state, name))},
         **_hidden_value(state, written),
         **({"slots": {"texts": state.slots.texts, "tokens": state.slots.tokens}} if state.slots is not None else {}),
         **({"tree": state.tree.to_mapping()} if state.tree != Tree() else {}),
@@ -121,6 +122,11 @@ def to_mapping(state: State, written: Written = Message.value) -> dict[str, Any]
         "traffic": attrs.asdict(state.traffic),
         "spent": attrs.asdict(state.spent),
     }
+
+
+def _rules(values: Iterable[Mapping[str, Any]]) -> tuple[listing.Rule, ...]:
+    """Return the rules that a state holds, without those of erased pages."""
+    return tuple(listing.Rule(**each) for each in values if each["text"] != ERASED)
 
 
 def _carried(value: Mapping[str, Any]) -> tuple[tuple[int, int], ...]:
@@ -166,7 +172,7 @@ def from_mapping(value: Mapping[str, Any]) -> State:
     facts = state.wire.facts
     page = partial(page_from_value, facts=facts)
     state.directives = tuple(directives.from_value(each, page) for each in value.get("directives", ()))
-    state.rules = tuple(listing.Rule(**each) for each in value.get("rules", ()) if each["text"] != ERASED)
+    state.rules, state.removed_rules = (_rules(value.get(name, ())) for name in _RULES)
     for chapter, pages in ((state.system, value["system"]), (state.active, value["active"])):
         for each in pages:
             chapter.add_page(page(each))

@@ -11,6 +11,7 @@ from memci.engine.core.core import Core
 from memci.engine.core.monitor import Zone, zone
 from memci.engine.view import planner
 from memci.engine.view.layout import Layout
+from memci.engine.view.rule_facts import count_states, rule_facts
 
 _FULL_SHARE = 0.75  # of the budget, that what can neither fold nor fade may take before another session is advised
 
@@ -23,9 +24,9 @@ class Status:
 
     *tokens* are those of the window as it is now, before any step that makes it fit its *budget*; *breakdown* has them by part,
     *roles* those of what is in view by who said it. *messages* and *calls* are how many there are in view, *waiting* how many
-    calls have no result yet; *pages* counts them by state, as far as window and contents page show them. *advised* is ``none``,
-    ``fold``, ``trim`` (long results) or ``hand_over`` (to another session, as what cannot fold takes most of the budget), and
-    *why* says it in a sentence.
+    calls have no result yet; *pages* counts them by state, as far as window and contents page show them, and *rules* counts the
+    rules by the state in their ``RuleFacts``. *advised* is ``none``, ``fold``, ``trim`` (long results) or ``hand_over`` (to
+    another session, as what cannot fold takes most of the budget), and *why* says it in a sentence.
     """
 
     seq: int
@@ -40,6 +41,7 @@ class Status:
     waiting: int
     pages: Mapping[str, int]
     notes: int
+    rules: Mapping[str, int] = attrs.field(factory=dict)
     advised: Advice
     why: str
 
@@ -126,6 +128,7 @@ def status(core: Core) -> Status:
         waiting=sum(len(seqs) for page in state.active.pages() for seqs in page.open_calls.values()),
         pages={name: number for name, number in states.items() if number},
         notes=state.tree.next_note - 1,
+        rules=count_states(rule_facts(state)),
         advised=advised,
         why=why,
     )

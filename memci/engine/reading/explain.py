@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import attrs
@@ -16,10 +16,25 @@ from memci.engine.core.core import Core
 from memci.engine.history.state import RULE, SYSTEM, State
 from memci.engine.reading import pages
 from memci.engine.view import planner
+from memci.engine.view.rule_facts import RuleFacts, RuleState, count_states, rule_facts
 from memci.messages.formats.reading import ERASED
 
 _OF_FACTS = ("turn", "tokens", "archived_turn", "recall_count", "last_recall_turn", "pinned", "kept")
 _SHOWN = (PageState.OPEN, PageState.ACTIVE, PageState.ATTACHED)
+_RULE_PLACES = {
+    RuleState.VERBATIM: "which is in view word for word",
+    RuleState.LISTED: "which the window lists",
+    RuleState.NO_ROOM: "which has no room in the window (rules.max_share)",
+    RuleState.SUPERSEDED: "which {superseded_by} replaced or took back",
+    RuleState.REMOVED: "which the application removed",
+}
+_RULE_COUNTS = {
+    RuleState.VERBATIM: "in view word for word",
+    RuleState.LISTED: "listed in the window",
+    RuleState.NO_ROOM: "without room",
+    RuleState.SUPERSEDED: "replaced or taken back",
+    RuleState.REMOVED: "removed",
+}
 _Numbers: TypeAlias = dict[str, float | int | str | bool | None]
 
 
@@ -28,7 +43,7 @@ class Explanation:
     """Why a page is where it is: ``reasons`` are the rules that put it there, a sentence each, ``facts`` their numbers by name.
 
     ``in_window`` tells whether its messages stand in the window, verbatim or as a recalled block, and ``in_contents`` whether the
-    contents page that the window shows lists it, for itself or in a directory.
+    contents page that the window shows lists it, for itself or in a directory. ``rules`` are the rules that its messages set.
     """
 
     index: str
@@ -37,6 +52,7 @@ class Explanation:
     in_contents: bool
     reasons: tuple[str, ...]
     facts: _Numbers
+    rules: tuple[RuleFacts, ...] = ()
 
     def __str__(self) -> str:
         """Return the explanation as text."""
@@ -45,7 +61,7 @@ class Explanation:
 
 def explain(core: Core, index: str) -> Explanation:
     """Say why a page, a root or a range of pages is where it is."""
-    facts, archive = pages.read_facts(core, index), core.state.archive
+    facts, archive, rules = pages.read_facts(core, index), core.state.archive, tuple[RuleFacts, ...]()
     is_shown = core.state.config.contents.listed
     if pages.is_list(index):
         listed, shown = pages.read(core, index).pages, facts.state is not PageState.ARCHIVED
@@ -53,6 +69,9 @@ def explain(core: Core, index: str) -> Explanation:
             shown = bool(listed) if segment_of(index) == SYSTEM else is_shown and bool(archive.message_list)
         numbers: _Numbers = {"turn": facts.turn, "now_turn": core.state.turn, "tokens": facts.tokens, "pages": len(listed)}
         reasons, in_contents = _of_list(core, facts, listed, shown=shown), index in archive.published
+        if index == archive.root and (counts := count_states(rule_facts(core.state))):
+            numbers |= {f"{state}_rules": count for state, count in counts.items()}
+            reasons = itertools.chain(reasons, [_counted_rules(counts)])
     elif (node := core.state.tree.find(index)) is not None and (node.name or is_root(index)):
         shown, in_contents = facts.state in _SHOWN, index in archive.published
         numbers = {"turn": facts.turn, "now_turn": core.state.turn, "tokens": facts.tokens, "pages": node.pages}
@@ -60,7 +79,8 @@ def explain(core: Core, index: str) -> Explanation:
     else:
         shown, in_contents = facts.state in _SHOWN, archive.shows(index)
         numbers = _numbers(core, facts)
-        reasons = _reasons(core, index, facts.state, numbers)
+        rules = tuple(rule for rule in rule_facts(core.state) if rule.page == index)
+        reasons = itertools.chain(_reasons(core, index, facts.state, numbers), map(_rule_reason, rules))
     if not is_shown and (facts.state not in _SHOWN or index == archive.root):
         reasons = itertools.chain(reasons, ["No window shows the contents page, as contents.listed is false."])
     return Explanation(
@@ -70,6 +90,7 @@ def explain(core: Core, index: str) -> Explanation:
         in_contents=is_shown and in_contents,
         reasons=tuple(reasons),
         facts=numbers,
+        rules=rules,
     )
 
 
@@ -256,6 +277,17 @@ def _of_active(core: Core, index: str, numbers: _Numbers) -> Iterator[str]:
     trimmed = sum(bool(node.trimmed) for node in page.nodes()) if page is not None else 0
     if trimmed:
         yield f"Of {trimmed} long results in it only beginning, end and errors are shown, until it folds."
+
+
+def _rule_reason(rule: RuleFacts) -> str:
+    place = _RULE_PLACES[rule.state].format(superseded_by=rule.superseded_by)
+    return f'It set the rule "{rule.text}" ({rule.address}), {place}.'
+
+
+def _counted_rules(counts: Mapping[str, int]) -> str:
+    total = sum(counts.values())
+    told = ", ".join(f"{count} {_RULE_COUNTS[RuleState(state)]}" for state, count in counts.items())
+    return f"The session has {total} {'rule' if total == 1 else 'rules'}: {told}."
 
 
 def _attached(core: Core, index: str) -> str:

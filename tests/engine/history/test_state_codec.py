@@ -201,6 +201,7 @@ def full_state() -> State:
                 tokens=12,
             ),
         ),
+        removed_rules=(Rule(text="Call me Ann.", address="usr-2/1", at="2026-02-01", kind="identity", seq=4, tokens=9),),
         rules_tokens=33,
         next_rule=3,
         folded_turn=6,
