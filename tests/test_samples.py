@@ -41,6 +41,16 @@ def test_the_sample_of_a_dry_run_is_what_it_prints(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_sample_of_the_rules_is_what_it_prints(tmp_path: Path) -> None:
+    """The rules that the page on the command line shows are those of the example."""
+    kept = "--store", f"file:{tmp_path}", "--session", "support"
+    output("-m", "memci", "replay", "examples/support.json", "--budget", "2000", *kept)
+    command, *printed = [line for line in code_lines(text("docs/cli.md").partition("\n## Rules")[2], "console") if line]
+    assert "$ memci rules --session support" == command
+    assert printed == output("-m", "memci", "rules", *kept)
+
+
+@pytest.mark.slow
 def test_the_samples_of_the_contents_page_are_what_the_demo_prints(tmp_path: Path) -> None:
     """The contents page that the reference shows, and the row in the concepts, are those of the example, but for what is cut."""
     kept = "--store", f"file:{tmp_path}", "--session", "support"

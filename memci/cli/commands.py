@@ -16,8 +16,8 @@ from memci.version import VERSION
 _HELP = """Look into stored conversations, talk with a model, and replay conversations to measure what a model would see.
 
 No command writes but chat, recall, those that change a window (fold to note, in the list below), fork, copy, import, erase,
-delete, repair --apply, checkpoints when it is asked to, mcp when its client recalls, serve when it is asked to, work, and replay
-into a new session; the others, and those with --dry-run, can be used while another process writes.
+delete, repair --apply, checkpoints and rules when they are asked to, mcp when its client recalls, serve when it is asked to,
+work, and replay into a new session; the others, and those with --dry-run, can be used while another process writes.
 """
 
 _COMMANDS = (
@@ -26,7 +26,7 @@ _COMMANDS = (
     *(changing.recall, editing.fold, editing.undo, editing.fade, editing.keep, editing.unkeep, editing.pin, editing.unpin),
     *(editing.evict, editing.restore, editing.move, editing.note),
     *(replay.simulate, looking.render, looking.explain, looking.verify, looking.export),
-    *(changing.checkpoints, changing.fork, changing.copy, changing.import_),
+    *(changing.checkpoints, changing.rules, changing.fork, changing.copy, changing.import_),
     *(chat.mcp, serve.serve, work.work, looking.doctor, changing.repair, changing.erase, changing.delete, looking.config),
 )
 """Those after chat, replay and bench, in the order of the help; each has its function's name, without a line at its end."""

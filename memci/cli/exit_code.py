@@ -34,7 +34,7 @@ class ExitCode(IntEnum):
         "a check failed: verify found a problem, a promise was broken (replay, simulate, bench), no window fits, no reply came",
     )
     USAGE = 2, "wrong usage, a configuration or a conversation that cannot be used"
-    NOT_FOUND = 3, "there is no such store, session, page, entry or checkpoint"
+    NOT_FOUND = 3, "there is no such store, session, page, entry, checkpoint or rule"
     STORE = 4, "the store is damaged, or it or the output cannot be read or written"
     INTERRUPTED = 130, "interrupted with Ctrl-C"
     PIPE_CLOSED = 141, "whoever read the output closed it"

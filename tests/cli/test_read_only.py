@@ -25,6 +25,7 @@ LOOKING = (
     ("explain", "usr-2"),
     ("html", "--out", os.devnull),
     ("verify",),
+    ("rules", "--all"),
     ("export",),
     ("simulate", "--preset", "truncate"),
     ("fold", "--dry-run"),

@@ -14,13 +14,14 @@ from memci.adapters.importing.export_file import Source, read_file
 from memci.adapters.importing.imported import Imported, import_into
 from memci.archive.stores.contract import Store
 from memci.archive.stores.url import open_store, place_of
+from memci.chapters.dates import moment
 from memci.cli import output
 from memci.cli.exit_code import ExitCode, refuse
 from memci.cli.output import Answer, Table, count
 from memci.cli.place import ConfigOption, IndexArgument, Place, command, encryption
 from memci.engine.erasure.erasing import Receipt
 from memci.engine.upkeep.copying import Copied, copy_session
-from memci.errors import ErasureError, InvalidIdError, MemciError, shown
+from memci.errors import ArgumentError, ErasureError, InvalidIdError, MemciError, shown
 from memci.messages.validation import Problem
 
 
@@ -69,6 +70,50 @@ def checkpoints(
         return Answer(listed, [], f"there is no checkpoint: {advice}")
     rows = ([each.id, count(each.seq), count(each.turn), each.kind, each.at, each.label] for each in listed)
     return Answer(listed, [Table(("checkpoint", "event#", "turn#", "kind", "made", "label"), rows)])
+
+
+@command
+def rules(
+    place: Place,
+    *,
+    add: Annotated[str | None, Option(metavar="TEXT", help="Add this rule first (writes).")] = None,
+    remove: Annotated[str | None, Option(metavar="ADDRESS", help="Take this rule out first (writes).")] = None,
+    every: Annotated[bool, Option("--all", help="List rules that were replaced or taken back, too.")] = False,
+) -> Answer:
+    """List the rules that the user set and the application added, newest last.
+
+    A rule that --remove takes out is not found again. ADDRESS is that of the list, such as usr-3/1, usr-3/1#2 or rule-1.
+    """
+    if add is not None and remove is not None:
+        refuse("give --add or --remove, not both")
+    with place.opened(write=add is not None or remove is not None) as session:
+        if add is not None:
+            session.add_rule(add)
+        if remove is not None:
+            _remove_rule(session, remove)
+        known = session.rules()
+    listed = [rule for rule in known if every or rule.superseded_by is None]
+    hidden = len(known) - len(listed)
+    remark = f"{count(hidden)} more {'was' if hidden == 1 else 'were'} replaced or taken back: --all lists them" if hidden else ""
+    if not listed:
+        return Answer(listed, [], remark or "there is no rule: --add adds one, and the user sets one by asking for it")
+    return Answer(listed, [_rule_table(listed, every=every)], remark)
+
+
+def _remove_rule(session: memci.Session, address: str) -> None:
+    try:
+        session.remove_rule(address)
+    except ArgumentError:
+        refuse(f"there is no rule {shown(address)}: memci rules --all lists those that there are", ExitCode.NOT_FOUND)
+
+
+def _rule_table(rules: Sequence[memci.Rule], *, every: bool) -> Table:
+    columns = ["rule", "kind", "said", "speaker", *(["superseded by"] if every else []), "text"]
+    rows = (
+        [rule.address, rule.kind, moment(rule.at), rule.speaker, *([rule.superseded_by or ""] if every else []), rule.text]
+        for rule in rules
+    )
+    return Table(columns, rows)
 
 
 @command
