@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias
 import attrs
 
 from memci.archive.catalogue.page_facts import Checkpoint, PageFacts
+from memci.archive.rules.listing import Rule
 from memci.engine.core.monitor import EngineNotice, Fold, Zone
 from memci.engine.hosting.listing import SessionFacts
 
@@ -91,6 +92,14 @@ class PageList:
     """The facts of some pages, oldest first, and how many there are in all."""
 
     pages: tuple[PageFacts, ...]
+    total: int
+
+
+@attrs.frozen(kw_only=True)
+class RuleList:
+    """Some rules, oldest first, replaced ones included, and how many there are in all."""
+
+    rules: tuple[Rule, ...]
     total: int
 
 

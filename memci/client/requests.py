@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageState
+from memci.archive.rules.listing import Rule
 from memci.client.answer import (
     Auto,
     AutoZone,
@@ -17,6 +18,7 @@ from memci.client.answer import (
     Overview,
     PageList,
     PageRead,
+    RuleList,
     SessionList,
     Stored,
     SyncedRead,
@@ -175,6 +177,19 @@ class SessionRequests:
     def set_slots(self, slots: Mapping[str, str | None]) -> Asked[dict[str, str]]:
         """Give slots their texts, take those away whose text is ``None``, and return all of them."""
         return Asked(method="PATCH", path=path_of("sessions", self.id, "slots"), answer=dict[str, str], body=dict(slots))
+
+    def rules(self, *, start: int | None = None, limit: int | None = None) -> Asked[RuleList]:
+        """Return some rules, oldest first, replaced ones included, and how many there are."""
+        return self._get(RuleList, "rules", start=start, limit=limit)
+
+    def add_rule(self, text: str) -> Asked[Rule]:
+        """Add a rule of the application's, which the next window shows, and return it."""
+        return self._post(Rule, "rules", text=text)
+
+    def remove_rule(self, address: str) -> Asked[None]:
+        """Take a rule out; it is not found again. ``ArgumentError`` for an address that no rule has."""
+        path = path_of("sessions", self.id, "rules")
+        return Asked(method="DELETE", path=path, answer=None, query={"address": address})
 
     def tools(self, format: str | None = None) -> Asked[list[dict[str, Any]]]:  # noqa: A002 (the key of the settings)
         """Return the schemas of the tools by which a model brings pages back, in a wire format, by default the session's."""

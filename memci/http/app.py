@@ -12,12 +12,12 @@ import memci
 from memci.http.guard import API, Guard, Rules
 from memci.http.notices import Notices
 from memci.http.problem import Problem, handle_errors
-from memci.http.resources import changing, conversation, history, pages, sessions, viewing
+from memci.http.resources import changing, conversation, history, pages, rules, sessions, viewing
 from memci.http.shape import schema_of
 from memci.http.viewing import Viewer, page
 from memci.version import VERSION
 
-_RESOURCES = (sessions.router, conversation.router, pages.router, changing.router, history.router, viewing.router)
+_RESOURCES = (sessions.router, conversation.router, pages.router, changing.router, rules.router, history.router, viewing.router)
 
 _PROBLEM: Mapping[str, Any] = {"application/problem+json": {"schema": schema_of(Problem).model_json_schema()}}
 _REFUSED: Any = {

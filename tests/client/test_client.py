@@ -137,6 +137,25 @@ def test_it_keeps_the_session_as_a_host_does(served: tuple[Client, Path]) -> Non
     assert ("branch", 1) == (client.fork("chat", "branch").id, len(client.stats(["branch"])))
 
 
+def test_it_has_the_rules_of_the_session(served: tuple[Client, Path]) -> None:
+    """They are listed part by part, added and removed, and an address that no rule has is the session's own error."""
+    client, path = served
+    remote = client.session("chat")
+    remote.extend([user("Call me Dr. Weber."), assistant("Gladly."), user("Call me Anna.")])
+    added = remote.add_rule("Quote prices with VAT.")
+    listed = remote.rules()
+    assert (added, 3) == (listed.rules[-1], listed.total)
+    with memci.Engine(f"file:{path}", CONFIG) as engine, engine.session("chat") as session:
+        assert session.rules() == [*listed.rules]
+        assert session.explain("usr-1") == remote.explain("usr-1")
+    assert listed.rules[1:2] == remote.rules(start=1, limit=1).rules
+    remote.remove_rule("usr-2/1")
+    remote.remove_rule(added.address)
+    assert ["Call me Dr. Weber."] == [rule.text for rule in remote.rules().rules]
+    with pytest.raises(memci.ArgumentError, match="usr-1/1"):
+        remote.remove_rule("usr-9/1#2")
+
+
 def test_a_message_may_be_what_an_sdk_gives(served: tuple[Client, Path]) -> None:
     """An object that tells of itself as JSON is a message; times may be datetimes; what JSON can hold comes back."""
 
