@@ -14,7 +14,7 @@ def asset(name: str) -> str:
 
 MODULES = frozenset({
     *("acting", "asking", "band", "compare", "cost", "difference", "embedded", "list", "messages", "page"),
-    *("pages", "parts", "search", "served", "sessions", "text", "windows"),
+    *("pages", "parts", "rules", "search", "served", "sessions", "text", "windows"),
 })  # fmt: skip
 """Names of the modules: ``embedded`` and ``served`` begin the page, in a file and from a server, ``sessions`` the list."""
 

@@ -13,6 +13,7 @@ from memci.engine.settings.config import Config
 from memci.messages.formats import format as formats
 from memci.messages.tokens.counter import get_counter
 from memci.page.journal import Journal
+from memci.page.rules import RuleCourse
 from memci.page.spending import Spending
 from memci.page.window import shared
 from memci.quality.played import Calls
@@ -39,6 +40,7 @@ class Band:
         self.parts: dict[str, list[int]] = {}
         self.misses: list[list[Any]] = []  # the number of a call, and why it began otherwise
         self.windows: list[SeenWindow] = []
+        self.rules = RuleCourse()
         self.journal, self.counter = journal, config.counter
         counter = get_counter(config.counter)
         self._past, self._sent = Past(), Calls()
@@ -71,12 +73,14 @@ class Band:
         last, sourced = len(calls) - 1, {calls[number] for number in wanted}
         for values in (*self.columns.values(), *self.parts.values()):
             del values[first:]
+        self.rules.cut(first)
         self.misses = [miss for miss in self.misses if miss[0] < first]
         self.windows = [seen for seen in self.windows if seen.number < first]
         for number, past in enumerate(self._past.windows(session._open, calls[first:], sourced), start=first):  # noqa: SLF001 (of one walk)
             if number in wanted:
                 cached = shared(self._former, past) if self._former is not None else 0
                 self.windows.append(SeenWindow(number=number, past=past, cached=cached))
+            self.rules.add(number, past.rules)
             self._measure(number, past, is_sent=number < last)
             advance(number + 1, last + 1)
 

@@ -30,7 +30,7 @@ _CHUNK_CHARACTERS = 500_000  # of messages, before they are packed
 
 
 def overview(session: Session, journal: Journal, band: Band) -> dict[str, Any]:
-    """Return what the page shows first: the session, its calls, what happened between them, what they cost, and its pages."""
+    """Return what the page shows first: the session, its calls, what happened between them, their cost, its pages and rules."""
     config = session.config
     return {
         "memci": VERSION,
@@ -47,6 +47,7 @@ def overview(session: Session, journal: Journal, band: Band) -> dict[str, Any]:
         "marks": [[mark.seq, mark.kind, mark.words] for mark in journal.marks],
         "ways": savings(session, band),
         "pages": page_table(session, journal),
+        "rules": band.rules.to_list(),
     }
 
 

@@ -206,6 +206,7 @@ _WORDS = {
     "checkpoint_restored": "checkpoint {checkpoint} was restored",
     "erased": "{pages} was erased",
     "slots_set": "slots changed",
+    "rule_removed": "rule {address} was removed",
 }
 
 
@@ -220,7 +221,9 @@ def _words(event: SessionEvent, known: list[str]) -> str:
         case "pinned" | "kept":
             held = data["pinned"] if event.kind == "pinned" else bool(data["by"])
             return f"{pages} {'is' if held else 'is no longer'} {event.kind}"
-    told = {name: data.get(name, "") for name in ("position", "checkpoint")}
+        case "rules_set":
+            return "" if data.get("entry_seq") else f"rule {data['address']} was added"
+    told = {name: data.get(name, "") for name in ("address", "position", "checkpoint")}
     reason = _REASONS.get(data.get("reason", ""), data.get("reason", ""))
     return _WORDS.get(event.kind, "").format(pages=pages, reason=reason, **told)
 

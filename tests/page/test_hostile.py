@@ -30,7 +30,7 @@ ATTACKS = (
 
 def write(path: Path) -> None:
     """Write the page of a session in which every name and every text is an attack."""
-    with memci.Engine("memory:", {**SMALL, "budget": {"window": 1_500, "reserve": 0}}) as engine:
+    with memci.Engine("memory:", {**SMALL, "budget": {"window": 1_500, "reserve": 0}, "rules": {"max_share": 0.3}}) as engine:
         session = engine.session(f"session {ATTACKS[0][:40]}")
         session.append({"role": "system", "content": "\n".join(ATTACKS[:4])})
         session.describe(title=ATTACKS[0])
@@ -44,6 +44,8 @@ def write(path: Path) -> None:
             session.window()
             session.append({"role": "assistant", "content": attack})
         session.append({"role": "user", "content": [{"type": "text", "text": ATTACKS[1]}, picture]})
+        session.add_rule(ATTACKS[1])
+        session.remove_rule(session.add_rule(ATTACKS[3]).address)
         session.slots["<b>slot</b>"] = ATTACKS[0]
         session.create_detail_page(ATTACKS[2][:60], ATTACKS[5], ATTACKS[0])
         session.recall(session.pages("archived")[0].index if session.pages("archived") else session.pages("hidden")[0].index)
@@ -99,6 +101,14 @@ def test_every_page_is_opened_unharmed(look: Look, attacked: Path) -> None:
         )
         assert (0, 1280) == (remaining, width)
         unharmed(seen)
+
+
+def test_rules_are_text(look: Look, attacked: Path) -> None:
+    """A rule that is markup is shown beside the window as it was written, and so is one that is over."""
+    seen = look(attacked)
+    seen.page.locator(".session-rules summary").click()
+    assert {ATTACKS[1], ATTACKS[3]} <= set(seen.texts(".session-rules .rule"))
+    unharmed(seen)
 
 
 def test_all_of_a_search_is_text(look: Look, attacked: Path) -> None:

@@ -14,6 +14,7 @@ from memci.engine.history.events import AT_THE_END, from_record
 from memci.engine.history.state import State
 from memci.engine.view import planner
 from memci.engine.view.layout import View
+from memci.engine.view.rule_facts import RuleFacts, rule_facts
 
 _BATCH = 256  # records that are read with the session's lock at once
 
@@ -32,12 +33,13 @@ class Source:
 class PastWindow:
     """A window as it was, with a source for each of its messages; where one was made of several, that of the first.
 
-    There are no sources where none were asked for.
+    There are no sources where none were asked for. *rules* are those that the session had then.
     """
 
     window: Window
     raws: Sequence[bytes] = attrs.field(repr=False)  # its messages, as they are sent
     sources: Sequence[Source] = attrs.field(repr=False)
+    rules: Sequence[RuleFacts] = attrs.field(default=(), repr=False)
 
 
 def past_windows(opened: Open, seqs: Sequence[int]) -> Iterator[PastWindow]:
@@ -79,7 +81,7 @@ class Past:
             sources = _sources(state, self._view) if seq in sourced else []
             if sources and state.wire.assemble is not None:
                 sources = _assembled(self._view, sources, raws, apart=window.system is not None)
-            yield PastWindow(window=window, raws=raws, sources=sources)
+            yield PastWindow(window=window, raws=raws, sources=sources, rules=rule_facts(state))
 
 
 def _sources(state: State, view: View) -> list[Source]:

@@ -2,6 +2,7 @@
 
 import { article } from "./messages.js";
 import { PARTS, swatch } from "./parts.js";
+import { rulesPart } from "./rules.js";
 import { fill, make, number, share, whileBusy } from "./text.js";
 
 /** Return the tokens of a call by part, as a table. */
@@ -34,12 +35,12 @@ export function breakdown(calls, call) {
 
 /** Return a view of the window of one call. `go(call)` goes to another one. */
 export function windowView(view, source, { opened, go }) {
-  const { calls, kept } = source.facts;
+  const { calls, kept, rules } = source.facts;
   let wanted = -1;
 
   async function draw(call) {
     wanted = call;
-    const side = make("aside", { class: "side" }, breakdown(calls, call), facts(call));
+    const side = make("aside", { class: "side" }, breakdown(calls, call), facts(call), rulesPart(rules, call, opened));
     const shown = await source.window(call);
     if (wanted !== call) return;
     const list = make("div", { class: "messages" });
