@@ -969,18 +969,18 @@ REPORTED = {
         "\\b(?:"
         "(?:said|says|heard|told|tells|wrote|writes|used to|as (?:my|they) .{1,20}say|read somewhere|is it true|has this rule"
         "|banned|insist\\w{0,30}|the (?:sign|readme|label|manual|note|novel|book))\\b"
-        "|(?:sag(?:t|te|en)|gesagt|steht|schrieb|schreibt|stand|meint(?:e)?)\\b"
+        "|(?:sag(?:t|te|en)|gesagt|steht|schrieb|schreibt|stand(?= (?:da|dass|in|im|auf)\\b)|meint(?:e)?)\\b"
         "|(?:disait|dit|a dit|écrit|comme on dit|disaient)\\b"
         "|(?:dice|decía|dijo|pone|escrito|escribió|dejaba)\\b"
         "|(?:disse|dizia|jurava|escrito)\\b"
         "|(?:diceva|dicono|ha detto|scritto)\\b"
         "|(?:zei|zegt|staat|schreef|mag niet van)\\b"
         "|(?:mówi(?:ł|ła)?|powtarza\\w{0,30}|powiedzia\\w{0,30}|wisi|napisane)\\b"
-        "|(?:derdi|dedi|der|yazıyor|söyledi)\\b"
+        "|(?:derdi|dedi|der(?=[.!]?$)|yazıyor|söyledi)\\b"
         ")"
     ),
     CYRILLIC: ("(?:говорил|сказал|написан|говорит)\\w*"),
-    HAN: ("(?:说|説|写着|寫著|写道|告诉)(?!明|话|法|一下|中文|英文)|(?:言って|書いて(?!ください|ほしい|ね|くだ)|言われ|と言)"),
+    HAN: ("(?:他|她|们|妈|爸|爷|奶|师|生|老板|朋友|同事|家|人)(?:总|常|老|都|经常)?(?:是)?(?:说|説|告诉)|写着|寫著|写道|[听據据]说|(?:言って|書いて(?!ください|ほしい|ね|くだ)|言われ|と言)"),
     HANGUL: ("(?:라고(?! ?(?:불러|부르))|하래|그러셨|말씀|써 있|하라고|말라고)"),
     ARABIC: ("(?:تقول|قال|مكتوب|يقولون|كانت)"),
     DEVANAGARI: ("(?:कहते|कहती|कहता|कहा|लिखा था|लिखा है)"),

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import attrs
 
 from memci.archive.rules import cues
 from memci.archive.rules.own_words import own_sentences, own_words
+from memci.archive.rules.wording import score
 from memci.archive.summarizers.words import compiled
 
 MOST_RULES = 8  # of one message: who says more hands over a document
@@ -51,9 +52,45 @@ _ASKED = frozenset({RuleKind.PROHIBITION, RuleKind.INSTRUCTION})
 _VETOES = (cues.ONCE, cues.REPORTED, cues.FIGURATIVE)
 _QUESTION = re.compile(  # with its mark, or without one
     "[?？؟]\\W*$|^\\W*(?:can|could|would|will|do(?! not\\b)|does|did|is|are|should|shall|why|how|which|who)\\b"
-    "|是否|请问|什么|[吗呢]。?$"
+    "|是否|请问|什么(?!都|也|东西都)|[吗呢]。?$"
 )
 _NEIGHBOURS = re.compile("[^\\S\\n]*")
+
+# Scores of wording, tuned on benchmarks/rules: below the first no cue is looked for, above the second none is needed.
+UNLIKELY, LIKELY = -4.5, 0.0
+_LEAST_BYTES = 10  # of a sentence: four signs of Chinese
+_SHORT = 600  # characters of a message in which wording alone is enough
+_NOT_READ = re.compile(  # by the model: other scripts, and what begins with somebody else
+    "[\u0370-\u1fff\u3040-\u30ff\uac00-\ud7a3]|^\\W*(?:(?:he|she|they|er|il(?! (?:ne )?(?:faut|est)\\b)|elle|ils|elles|él|ella)\\b|[他她])"
+)
+# What tells the kind of a rule that has no cue, in this order; else it is an instruction.
+_OF_US = (
+    "^\\W*(?:we|our|in (?:this|our)|at our|here|wir|unsere?|bei uns|on|nous|notre|nos|chez nous|nosotros|nuestr[oa]s?|aquí)\\b"
+    "|我们|咱们"
+)
+_LIKING = (
+    "\\b(?:prefer\\w*|like|love|hate|dislike|favou?rite|lieber|liebst\\w*|mag|bevorzug\\w*|préfèr\\w*|aime|déteste|prefier\\w*"
+    "|gustan?|odio|detesto)\\b|喜欢|讨厌|习惯"
+)
+_OF_ME = "^\\W*(?:i|i['’]\\w+|my|ich|meine?|mir|je|j['’]\\w+|mon|ma|mes|yo|mi|mis|soy|tengo|vivo|no (?:puedo|como|tengo))\\b|^我"
+_FORBIDDING = (
+    "\\b(?:not|\\w+n['’]t|never|no|nothing|stop|avoid|nicht|nie|niemals|keine?\\w?|nichts|pas|jamais|rien|aucune?|évite|nunca"
+    "|jamás|nada|sin|ning[uú]n\\w*|evita)\\b|[不别勿]|禁止"
+)
+_KINDS_OF_WORDING = (
+    (RuleKind.CONVENTION, _OF_US),
+    (RuleKind.PREFERENCE, _LIKING),
+    (RuleKind.CONSTRAINT, _OF_ME),
+    (RuleKind.PROHIBITION, _FORBIDDING),
+)
+
+
+@attrs.frozen
+class Reading:
+    """What a message says about rules: those that it sets, and its sentences, in small letters, that take one back."""
+
+    rules: tuple[FoundRule, ...]
+    takes_back: tuple[str, ...]
 
 
 def rules_in(text: str) -> list[FoundRule]:
@@ -61,70 +98,87 @@ def rules_in(text: str) -> list[FoundRule]:
 
     Neighbouring sentences are one rule; one that announces a rule brings it.
     """
-    return _found(text) if may_rule(text) else []
+    reading = read(text)
+    return [] if reading is None else list(reading.rules)
 
 
-def may_rule(text: str) -> bool:
-    """Return whether a text has any cue of a rule, or of taking one back: most have none, and this is one look at them."""
-    text = text[:_MOST_READ]
-    if text.isascii():
-        return compiled(_any_cue(cues.LATIN)).search(text.lower()) is not None
-    lowered = small(text)
-    return any(compiled(_any_cue(script)).search(lowered) is not None for script in _scripts(lowered))
-
-
-@cache
-def _any_cue(script: str) -> str:
-    """Return a pattern of all cues in a script, whose places in a sentence do not matter here."""
-    found = [cue[script] for cue in (*dict(_KINDS).values(), cues.GENERAL, cues.LASTING, cues.TAKING_BACK) if script in cue]
-    anywhere = re.sub(r"(?<![\[\\])\^", r"(?<!\\w)", "|".join(found))
-    return re.sub(r"(?<![\[\\])\$", r"(?!\\w)", anywhere)
-
-
-def _found(text: str) -> list[FoundRule]:
+def read(text: str) -> Reading | None:
+    """Return which rules a message of the user's sets, and where it takes one back; ``None`` for neither. O(its length)."""
+    if len(text) < _LEAST_BYTES and len(text.encode()) < _LEAST_BYTES:
+        return None
     own = own_words(text[:_MOST_READ])
     lowered = small(own)
-    found: list[tuple[int, int, RuleKind]] = []
+    is_simple = "\n" not in text.strip()
+    spans: list[tuple[int, int, RuleKind]] = []
+    takes_back = list[str]()
     announced = False
     for start, end in own_sentences(own):
         sentence = lowered[start:end]
-        kind = _kind(sentence, simple="\n" not in text.strip())
+        if _find(cues.TAKING_BACK, sentence):
+            takes_back.append(sentence)
+            announced = False
+            continue
+        kind = _kind(sentence, is_simple=is_simple, is_short=len(text) <= _SHORT) if end - start <= _MOST_CHARACTERS else None
         if kind is None and announced and not _QUESTION.search(sentence):
             kind = RuleKind.INSTRUCTION
         is_lead = kind is None or (kind is RuleKind.REMEMBER and sentence.endswith((":", "：")))
         announced = is_lead and _announces(sentence)
         if kind is None:
             continue
-        if found and found[-1][2] is kind and _NEIGHBOURS.fullmatch(own, found[-1][1], start):
-            found[-1] = (found[-1][0], end, kind)
+        if spans and spans[-1][2] is kind and _NEIGHBOURS.fullmatch(own, spans[-1][1], start):
+            spans[-1] = (spans[-1][0], end, kind)
         else:
-            found.append((start, end, kind))
-    if len(found) > MOST_RULES:
-        return []
-    return [FoundRule(text[start:end].strip(), kind) for start, end, kind in found if end - start <= _MOST_CHARACTERS]
+            spans.append((start, end, kind))
+    if len(spans) > MOST_RULES:
+        spans = []
+    rules = [FoundRule(text[start:end].strip(), kind) for start, end, kind in spans if end - start <= _MOST_CHARACTERS]
+    return Reading(tuple(rules), tuple(takes_back)) if rules or takes_back else None
 
 
-def _kind(sentence: str, *, simple: bool) -> RuleKind | None:
+def _kind(sentence: str, *, is_simple: bool, is_short: bool) -> RuleKind | None:
     """Return which kind of rule a sentence sets; ``None`` where it sets none, or none for sure.
 
-    In a *simple* message, which is one paragraph, wider cues are enough.
+    In a *simple* message, which is one paragraph, wider cues are enough; in a *short* one, wording without a cue.
     """
-    asks = _QUESTION.search(sentence) and _find(cues.POLITE, sentence) is None
-    if asks or _find(cues.TAKING_BACK, sentence) or any(_find(veto, sentence) for veto in _VETOES):
+    likeness = score(sentence)
+    if likeness < UNLIKELY or (_QUESTION.search(sentence) and _find(cues.POLITE, sentence) is None):
         return None
+    if any(_find(veto, sentence) for veto in _VETOES):
+        return None
+    kind = kind_by_cues(sentence, is_simple=is_simple)
+    if kind is None and is_short and likeness > LIKELY and _can_be_read(sentence):
+        return _kind_by_wording(sentence)
+    return kind
+
+
+def _can_be_read(sentence: str) -> bool:
+    """Return whether the model may decide on a sentence: in a script it knows, neither short nor a lead, nor about others."""
+    is_long_enough = len(sentence.strip().encode()) >= _LEAST_BYTES
+    return is_long_enough and not sentence.endswith((":", "：")) and _NOT_READ.search(sentence) is None
+
+
+def kind_by_cues(sentence: str, *, is_simple: bool) -> RuleKind | None:
+    """Return the kind of the first cue in a sentence of small letters that sets a rule there; ``None`` for none."""
     lasts = _find(cues.LASTING, sentence) is not None
     past = _find(cues.PAST, sentence)
-    for kind, cue in (*_KINDS, (RuleKind.INSTRUCTION, cues.GENERAL)) if simple else _KINDS:
-        found = _find(cue, sentence)
-        if found is None:
+    for kind, cue in (*_KINDS, (RuleKind.INSTRUCTION, cues.GENERAL)) if is_simple else _KINDS:
+        match = _find(cue, sentence)
+        if match is None:
             continue
-        others = _find(cues.OF_OTHERS, sentence[: found.start()]) if kind in _OF_THE_USER else None
-        if kind in _ASKED and found.start() and _find(cues.OF_SELF, sentence):
+        others = _find(cues.OF_OTHERS, sentence[: match.start()]) if kind in _OF_THE_USER else None
+        if kind in _ASKED and match.start() and _find(cues.OF_SELF, sentence):
             continue
         if (past is None and others is None) or lasts:
             return kind
     holds = lasts and past is None and not _announces_only(sentence) and _find(cues.OF_SELF, sentence) is None
     return RuleKind.INSTRUCTION if holds else None
+
+
+def _kind_by_wording(sentence: str) -> RuleKind:
+    """Return the kind of a rule in which no cue is: by whom it is about, and whether it forbids."""
+    if has(cues.NAMING, sentence):
+        return RuleKind.IDENTITY
+    return next((kind for kind, pattern in _KINDS_OF_WORDING if compiled(pattern).search(sentence)), RuleKind.INSTRUCTION)
 
 
 def _announces(sentence: str) -> bool:

@@ -1,11 +1,10 @@
 """Tells which of the user's rules a later one replaces, or a later sentence takes back; where that is in doubt, none."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from memci.archive.rules import cues
 from memci.archive.rules.detection import FoundRule, RuleKind, has, small, without_lasting
-from memci.archive.rules.own_words import own_sentences, own_words
 
 _WORD = re.compile("[^\\W_]+(?:['’][^\\W_]+)?")
 _NUMBER = re.compile("\\d[\\d.,]*")
@@ -19,17 +18,12 @@ def replaced(new: FoundRule, known: Mapping[str, FoundRule]) -> list[str]:
     return [address for address, rule in known.items() if rule.kind is new.kind and _is_other_value(rule, new)]
 
 
-def taken_back(text: str, known: Mapping[str, FoundRule]) -> list[str]:
-    """Return which known rules, by address, a message of the user's takes back, naming what they are about. O(its length)."""
-    own = own_words(text)
-    lowered = small(own)
+def taken_back(sentences: Iterable[str], known: Mapping[str, FoundRule]) -> list[str]:
+    """Return which known rules, by address, sentences in small letters take back, naming what they are about."""
     gone = list[str]()
-    for start, end in own_sentences(own):
-        sentence = lowered[start:end]
-        if not has(cues.TAKING_BACK, sentence):
-            continue
-        said = _named(sentence)
-        shared = {address: len(said & _named(small(rule.text))) for address, rule in known.items() if address not in gone}
+    for sentence in sentences:
+        names = _names(sentence)
+        shared = {address: len(names & _names(small(rule.text))) for address, rule in known.items() if address not in gone}
         most = max(shared.values(), default=0)
         best = [address for address, common in shared.items() if common == most]
         gone += best if most and len(best) == 1 else []
@@ -56,7 +50,7 @@ def _said(text: str) -> list[str]:
     return [word for word in _WORD.findall(without_lasting(small(text))) if word not in cues.ASKING]
 
 
-def _named(text: str) -> set[str]:
+def _names(text: str) -> set[str]:
     """Return the words that name what a text is about."""
     words = (word for word in _WORD.findall(text) if word not in cues.COMMON)
     return {word for word in words if len(word) >= (_LEAST_LETTERS if word.isascii() else 2)}

@@ -220,8 +220,6 @@ def _times(core: Core, at: object, messages: int) -> list[str]:
 
 
 def _events(core: Core, state: State, taken: Sequence[_Taken], times: Sequence[str], key: str | None) -> list[Event]:
-    from memci.archive.rules.detection import may_rule  # noqa: PLC0415 (tables of many languages)
-
     cursor, next_checkpoint, events = _Cursor(state), state.next_checkpoint, list[Event]()
     rules: Sequence[Rule] = state.rules
     for each, at in zip(taken, times, strict=True):
@@ -234,9 +232,7 @@ def _events(core: Core, state: State, taken: Sequence[_Taken], times: Sequence[s
         seq = state.seq + len(events)
         if len(taken) > 1:
             cursor.take(event, seq)
-        content = each.value.get("content")
-        is_asked = each.message.from_user and core.config.rules.detect
-        if is_asked and (not isinstance(content, str) or may_rule(content)):
+        if each.message.from_user and core.config.rules.detect:
             set_rules = ruling.set_by(core, rules, event, seq)
             if set_rules is not None:
                 events.append(set_rules)

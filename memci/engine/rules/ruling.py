@@ -18,30 +18,30 @@ _MOST_CHARACTERS = 2_000  # of a rule that is added
 
 def set_by(core: Core, rules: Iterable[Rule], event: MessageAppended, seq: int) -> RulesSet | None:
     """Return the event of the rules that a message sets or takes back; ``None`` for none. O(its size and the *rules* before)."""
-    from memci.archive.rules.detection import may_rule, rules_in  # noqa: PLC0415 (compiles many patterns)
+    from memci.archive.rules.detection import read  # noqa: PLC0415 (compiles many patterns)
     from memci.archive.rules.superseding import replaced, taken_back  # noqa: PLC0415 (as above)
 
     value, address, at = event.message, f"{event.page}/{event.position}", event.at
-    said = (
+    texts = (
         [value["content"]]
         if isinstance(value.get("content"), str)
         else [part.text for part in parts(value) if part.kind is PartKind.TEXT]
     )
-    texts = list(filter(may_rule, said))
-    if not texts:
+    readings = list(filter(None, map(read, texts)))
+    if not readings:
         return None
     name = value.get("name")
     speaker = name if isinstance(name, str) and name.isprintable() else ""
-    found = [rule for text in texts for rule in rules_in(text)]
+    new = [rule for reading in readings for rule in reading.rules]
     known = _known(rules, speaker)
-    superseded = dict.fromkeys((old for text in texts for old in taken_back(text, known)), address) if known else {}
-    for number, rule in enumerate(found, start=1):
+    superseded = dict.fromkeys((old for each in readings for old in taken_back(each.takes_back, known)), address)
+    for number, rule in enumerate(new, start=1):
         own = address_of(address, number)
         superseded |= dict.fromkeys(replaced(rule, known), own)
         superseded |= {old: own for old, each in known.items() if each.text == rule.text}
-    if not found and not superseded:
+    if not new and not superseded:
         return None
-    lines = (Rule(text=each.text, address=address, at=at, speaker=speaker, kind=each.kind) for each in found)
+    lines = (Rule(text=each.text, address=address, at=at, speaker=speaker, kind=each.kind) for each in new)
     sized = [[each.text, str(each.kind), core.counter.count(line(each))] for each in lines]
     return RulesSet(address=address, entry_seq=seq, at=at, speaker=speaker, rules=sized, superseded=superseded)
 

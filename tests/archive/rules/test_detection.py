@@ -98,6 +98,52 @@ NONE = (
     "हिम्मत मत हारो, अगली बार ज़रूर जीतोगे!",
 )
 
+WITHOUT_CUE = (
+    "Deleting rows needs my go-ahead first.",
+    "Prices only make sense to me with tax in them, so give them that way.",
+    "My knees are shot, so stairs are out for me.",
+    "Vor dem Zusammenführen will ich immer erst draufschauen.",
+    "Zwei Sätze reichen mir als Antwort völlig.",
+    "Los viernes no desplegamos nunca.",
+    "Para borrar registros hace falta mi visto bueno.",
+    "Pour supprimer des lignes, il faut mon feu vert.",
+    "Deux phrases me suffisent comme réponse.",
+    "拿不准的地方直说，别瞎猜。",
+    "交给我之前先跑一遍代码检查。",
+)
+ORDINARY = (
+    "My sister got a new job and she loves it.",
+    "Family means everything to me.",
+    "Change the colour of the button to green.",
+    "Am Wochenende waren wir mit den Kindern am See, das war herrlich.",
+    "Schieb den zweiten Absatz über den ersten.",
+    "El fin de semana estuvimos en la playa con los niños.",
+    "Añade una prueba para la entrada vacía.",
+    "Ma sœur a un nouveau travail et elle adore.",
+    "Passe la couleur du bouton en vert.",
+    "上周末我们带孩子去海边玩了。",
+    "把第二段挪到第一段前面。",
+)
+
+
+@pytest.mark.parametrize("rule", WITHOUT_CUE)
+def test_a_rule_in_other_words_is_found_by_its_wording(rule: str) -> None:
+    """No cue is in it: the model decides, in a short message, beside a question too."""
+    assert [rule] == [each.text for each in rules_in(rule)]
+    assert [rule] == [each.text for each in rules_in(f"{rule} What is the time?")]
+
+
+def test_wording_alone_does_not_decide_in_a_long_message() -> None:
+    """Who writes at length tells of something, or hands it over."""
+    told = "The office has many rooms and a garden with old trees. " * 12
+    assert [] == rules_in(f"{told}{WITHOUT_CUE[0]}")
+
+
+@pytest.mark.parametrize("said", ORDINARY)
+def test_ordinary_sentences_set_no_rule(said: str) -> None:
+    """News, feelings, and what is to be done now."""
+    assert [] == rules_in(said)
+
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_rule_is_found_word_for_word(rule: str) -> None:
