@@ -27,7 +27,8 @@ from memci.archive.rules.own_words import own_sentences, own_words
 HERE = Path(__file__).parent
 LANGUAGES = ("en", "de", "es", "fr", "zh")
 _VARIANTS = 40  # of a line with choices
-_LINE_WEIGHT, _ONE_WEIGHT, _RULE_WEIGHT = 6.0, 2.0, 1.6  # of all variants of a line, of a line without choices, of a rule
+_LINE_WEIGHT, _ONE_WEIGHT = 6.0, 2.0  # of all variants of a line, of a line without choices
+_RULE_WEIGHT, _ENGLISH_WEIGHT = 1.6, 2.4  # times that of a rule: most of what is ordinary is English
 _ORDINARY_WEIGHT = 7_000.0  # of all ordinary sentences, so that their number leaves the bias as it is
 _C = 20.0
 _UNSTOPPED, _EXCLAIMED, _SMALL = (
@@ -44,6 +45,7 @@ Example = tuple[str, bool, float]  # a sentence, whether it sets a rule, and its
 def variants(language: str, chance: random.Random) -> Iterator[Example]:
     """Yield the variants of the lines of a language."""
     fillers: dict[str, list[str]] = {}
+    rule_weight = _ENGLISH_WEIGHT if language == "en" else _RULE_WEIGHT
     for line in (HERE / f"{language}.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("@"):
             name, _, words = line.partition(" = ")
@@ -52,7 +54,7 @@ def variants(language: str, chance: random.Random) -> Iterator[Example]:
             kind, frame = line[0], line[2:]
             texts = sorted({_filled(frame, fillers, chance) for _ in range(_VARIANTS)})
             weight = _ONE_WEIGHT if len(texts) == 1 else min(1.0, _LINE_WEIGHT / len(texts))
-            yield from ((text, kind != "-", weight * (1 if kind == "-" else _RULE_WEIGHT)) for text in texts)
+            yield from ((text, kind != "-", weight * (1 if kind == "-" else rule_weight)) for text in texts)
 
 
 def _filled(frame: str, fillers: dict[str, list[str]], chance: random.Random) -> str:

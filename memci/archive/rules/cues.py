@@ -954,10 +954,14 @@ ONCE = {
         "|(?:deze keer|dit keer|voor nu|deze alinea)\\b"
         "|(?:tym razem|na razie|z tej listy)\\b"
         "|(?:bu sefer|bu listeye|şimdilik)\\b"
+        "|the \\w{1,20} one\\b"
+        "|sondern (?:den|die|das)\\b"
         ")"
+        "|^\\W*(?:please |bitte )?(?:(?:write|draft|compose) (?:me |us )?an? |(?:schreib|entwirf|verfass)\\w{0,3} (?:mir |uns |bitte )*eine?n? "
+        "|(?:escríbeme|escribe|redacta|hazme|dame) una? |(?:écris|rédige|compose|fais)(?:-moi|-nous)? une? )"
     ),
     CYRILLIC: ("\\b(?:в этот раз|на этот раз|пока что|из этого списка)\\b"),
-    HAN: ("这(?:次|一次|一段|段|个列表)|今回(?:だけ|は)|このリスト|この段落"),
+    HAN: ("^(?:请|帮我|给我)*(?:写|编|来)一(?:首|个|篇|封|段)|这(?:次|一次|一段|段|个列表)|今回(?:だけ|は)|このリスト|この段落"),
     HANGUL: ("이번(?:만|에는)|이 (?:문단|목록)"),
     ARABIC: ("هذه المرة|هذا الجدول|هذه الفقرة"),
     DEVANAGARI: ("इस बार|इस पैरा"),
@@ -980,7 +984,9 @@ REPORTED = {
         ")"
     ),
     CYRILLIC: ("(?:говорил|сказал|написан|говорит)\\w*"),
-    HAN: ("(?:他|她|们|妈|爸|爷|奶|师|生|老板|朋友|同事|家|人)(?:总|常|老|都|经常)?(?:是)?(?:说|説|告诉)|写着|寫著|写道|[听據据]说|(?:言って|書いて(?!ください|ほしい|ね|くだ)|言われ|と言)"),
+    HAN: (
+        "(?:他|她|们|妈|爸|爷|奶|师|生|老板|朋友|同事|家|人)(?:总|常|老|都|经常)?(?:是)?(?:说|説|告诉)|写着|寫著|写道|[听據据]说|(?:言って|書いて(?!ください|ほしい|ね|くだ)|言われ|と言)"
+    ),
     HANGUL: ("(?:라고(?! ?(?:불러|부르))|하래|그러셨|말씀|써 있|하라고|말라고)"),
     ARABIC: ("(?:تقول|قال|مكتوب|يقولون|كانت)"),
     DEVANAGARI: ("(?:कहते|कहती|कहता|कहा|लिखा था|लिखा है)"),
@@ -995,6 +1001,9 @@ FIGURATIVE = {
         "|never (?:ever )?give up\\b"
         "|better safe\\b"
         "|thou shalt\\b"
+        "|(?:ha){2,}h?\\b"
+        "|(?:ja){2,}\\b"
+        "|lol\\b"
         ")"
         "|poddawaj"
         "|te rindas"
@@ -1007,7 +1016,7 @@ FIGURATIVE = {
         "|pes etme"
     ),
     CYRILLIC: ("сдавай"),
-    HAN: ("気にしない|あきらめない|灰心"),
+    HAN: ("哈哈|気にしない|あきらめない|灰心"),
     HANGUL: ("포기하지"),
     ARABIC: ("تستسلم"),
     DEVANAGARI: ("हारो"),
@@ -1048,7 +1057,8 @@ PAST = {
 POLITE = {
     LATIN: (
         "\\b(?:"
-        "(?:can|could|will|would) you (?:please )?(?:always|never|also always|stop \\w{1,30}ing|from now on|please not|not)\\b"
+        "(?:can|could|will|would) you\\b.{1,80}\\b(?:from (?:now|here) on|going forward|in (?:the )?future|every time)\\b"
+        "|(?:can|could|will|would) you (?:please )?(?:always|never|also always|stop \\w{1,30}ing|from now on|please not|not)\\b"
         "|(?:kannst|könntest) du (?:bitte )?(?:immer|nie|ab jetzt|künftig)\\b"
         "|(?:peux-tu|pourrais-tu) (?:toujours|ne (?:plus|jamais)|désormais)\\b"
         "|(?:puedes|podrías) (?:siempre|no|dejar de)\\b"

@@ -57,8 +57,9 @@ _QUESTION = re.compile(  # with its mark, or without one
 _NEIGHBOURS = re.compile("[^\\S\\n]*")
 
 # Scores of wording, tuned on benchmarks/rules: below the first no cue is looked for, above the second none is needed.
-UNLIKELY, LIKELY = -4.5, 0.0
-_LEAST_BYTES = 10  # of a sentence: four signs of Chinese
+UNLIKELY, LIKELY = -3.3, -0.2
+_LEAST_BYTES = 10  # of a message: four signs of Chinese
+_LEAST_WORDS = 3  # of a sentence, where there are spaces
 _SHORT = 600  # characters of a message in which wording alone is enough
 _NOT_READ = re.compile(  # by the model: other scripts, and what begins with somebody else
     "[\u0370-\u1fff\u3040-\u30ff\uac00-\ud7a3]|^\\W*(?:(?:he|she|they|er|il(?! (?:ne )?(?:faut|est)\\b)|elle|ils|elles|él|ella)\\b|[他她])"
@@ -153,7 +154,7 @@ def _kind(sentence: str, *, is_simple: bool, is_short: bool) -> RuleKind | None:
 
 def _can_be_read(sentence: str) -> bool:
     """Return whether the model may decide on a sentence: in a script it knows, neither short nor a lead, nor about others."""
-    is_long_enough = len(sentence.strip().encode()) >= _LEAST_BYTES
+    is_long_enough = len(sentence.split()) >= _LEAST_WORDS or not sentence.isascii()
     return is_long_enough and not sentence.endswith((":", "：")) and _NOT_READ.search(sentence) is None
 
 
