@@ -957,7 +957,8 @@ ONCE = {
         "|the \\w{1,20} one\\b"
         "|sondern (?:den|die|das)\\b"
         ")"
-        "|^\\W*(?:please |bitte )?(?:(?:write|draft|compose) (?:me |us )?an? |(?:schreib|entwirf|verfass)\\w{0,3} (?:mir |uns |bitte )*eine?n? "
+        "|^\\W*(?:please |bitte )?(?:(?:write|draft|compose) (?:me |us )?an? "
+        "|(?:schreib|entwirf|verfass)\\w{0,3} (?:mir |uns |bitte )*eine?n? "
         "|(?:escríbeme|escribe|redacta|hazme|dame) una? |(?:écris|rédige|compose|fais)(?:-moi|-nous)? une? )"
     ),
     CYRILLIC: ("\\b(?:в этот раз|на этот раз|пока что|из этого списка)\\b"),

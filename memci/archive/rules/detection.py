@@ -51,18 +51,20 @@ _OF_THE_USER = frozenset({RuleKind.PREFERENCE, RuleKind.CONSTRAINT, RuleKind.CON
 _ASKED = frozenset({RuleKind.PROHIBITION, RuleKind.INSTRUCTION})
 _VETOES = (cues.ONCE, cues.REPORTED, cues.FIGURATIVE)
 _QUESTION = re.compile(  # with its mark, or without one
-    "[?？؟]\\W*$|^\\W*(?:can|could|would|will|do(?! not\\b)|does|did|is|are|should|shall|why|how|which|who)\\b"
+    "[?？؟]\\W*$|^\\W*(?:can|could|would|will|do(?! not\\b)|does|did|is|are|shall|why|how|which|who"
+    "|should(?= (?:i|we|you|they|he|she|it)\\b))\\b"
     "|是否|请问|什么(?!都|也|东西都)|[吗呢]。?$"
 )
 _NEIGHBOURS = re.compile("[^\\S\\n]*")
 
 # Scores of wording, tuned on benchmarks/rules: below the first no cue is looked for, above the second none is needed.
-UNLIKELY, LIKELY = -3.3, -0.2
+UNLIKELY, LIKELY = -3.3, -0.1
 _LEAST_BYTES = 10  # of a message: four signs of Chinese
 _LEAST_WORDS = 3  # of a sentence, where there are spaces
 _SHORT = 600  # characters of a message in which wording alone is enough
 _NOT_READ = re.compile(  # by the model: other scripts, and what begins with somebody else
-    "[\u0370-\u1fff\u3040-\u30ff\uac00-\ud7a3]|^\\W*(?:(?:he|she|they|er|il(?! (?:ne )?(?:faut|est)\\b)|elle|ils|elles|él|ella)\\b|[他她])"
+    "[\u0370-\u1fff\u3040-\u30ff\uac00-\ud7a3]"
+    "|^\\W*(?:(?:he|she|they|er|il(?! (?:ne )?(?:faut|est)\\b)|elle|ils|elles|él|ella)\\b|[他她])"
 )
 # What tells the kind of a rule that has no cue, in this order; else it is an instruction.
 _OF_US = (
@@ -155,7 +157,8 @@ def _kind(sentence: str, *, is_simple: bool, is_short: bool) -> RuleKind | None:
 def _can_be_read(sentence: str) -> bool:
     """Return whether the model may decide on a sentence: in a script it knows, neither short nor a lead, nor about others."""
     is_long_enough = len(sentence.split()) >= _LEAST_WORDS or not sentence.isascii()
-    return is_long_enough and not sentence.endswith((":", "：")) and _NOT_READ.search(sentence) is None
+    is_told = _find(cues.PAST, sentence) is not None or _NOT_READ.search(sentence) is not None
+    return is_long_enough and not is_told and not sentence.endswith((":", "："))
 
 
 def kind_by_cues(sentence: str, *, is_simple: bool) -> RuleKind | None:
