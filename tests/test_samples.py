@@ -94,6 +94,16 @@ def test_the_size_of_the_prompt_of_attp_is_measured() -> None:
     assert get_counter("o200k_base").count(attp_prompt()) == pytest.approx(int(told[1]), rel=0.05)
 
 
+def test_the_size_of_the_tools_over_other_sessions_is_measured() -> None:
+    """The page on sharing tells what their schemas take of a window."""
+    told = re.search(r"The two schemas take ([0-9]+) tokens", text("docs/sharing.md"))
+    assert told is not None
+    with memci.Engine("memory:", {"recall": {"search_sessions": True}}) as engine, engine.session("trip") as session:
+        box = session.toolbox
+        every, others = box.tokens(), box.tokens(*(set(box.tools) - {"search_sessions", "read_session_page"}))
+    assert every - others == int(told[1])
+
+
 @pytest.mark.slow
 def test_the_picture_of_a_window_is_drawn_from_a_run() -> None:
     """The picture of a window, and the sizes that are said of it, are those that the example draws."""

@@ -82,7 +82,7 @@ def _instructions(config: Config, segments: Mapping[str, Segment]) -> str:
     if protocol == "attp":
         from memci.engine.tools.tree_tools import attp_prompt  # noqa: PLC0415 (for those who speak ATTP)
 
-        return f"{said}\n\n{attp_prompt(segments)}"
+        return f"{said}\n\n{attp_prompt(segments, other_sessions=config.recall.search_sessions)}"
     return said if protocol == "native" else ""
 
 
@@ -232,7 +232,8 @@ class Engine(HostedEngine, AbstractContextManager["Engine"]):
 
     def _handle(self, key: SessionKey, given: Config | None = None) -> Session:
         """Open a session, with the settings that it had unless others are given."""
-        session = Session(self._open.acquire(key, given), self._release, self._open.wake, self._handle)
+        core = self._open.acquire(key, given)
+        session = Session(core, self._release, self._open.wake, self._handle, self._store.sessions)
         with self._lock:
             self._sessions.add(session)
             closed = self._closed

@@ -1,6 +1,6 @@
 """A session: one conversation, and all that can be done with it."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from time import monotonic
@@ -64,8 +64,10 @@ class Session(HostedSession, SharingSession, RuledSession, AbstractContextManage
         release: Callable[["Session", Core], None],
         wake: Callable[[Core], None],
         sibling: Callable[[SessionKey], "Session"],
+        session_ids: Callable[[str], Iterable[str]] | None = None,
     ) -> None:
         self._core = core
+        self._session_ids = session_ids
         self._sibling: Callable[[SessionKey], Session] = sibling
         self._release = release
         self._wake = wake

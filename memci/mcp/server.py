@@ -34,7 +34,7 @@ _PIECE_BYTES = 65_536
 _FORM = 'this is no JSON-RPC 2.0 request: it has jsonrpc "2.0", method a text, params an object, and id a text or a whole number'
 _HALF = "this holds half of a surrogate pair, for which UTF-8 has no form: send the whole character, or leave it out"
 _LOGGER = logging.getLogger(__name__)
-_READ_ONLY = frozenset({"read_page", "list_pages", "search_pages", "list_sessions", "search_sessions"})
+_READ_ONLY = frozenset({"read_page", "list_pages", "search_pages", "list_sessions", "search_sessions", "read_session_page"})
 
 _Context = ServerRequestContext[Any, Any]
 _Answer = TypeVar("_Answer")

@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import httpx2
 from fastapi.testclient import TestClient
 
 import memci
 from memci.http.guard import Rules
+from memci.http.tokens import Scope, Tokens, new_token
 from tests.http.serving import CONFIG, HOST, assistant, made, problem, say, serving, user, value
 from tests.together import in_loop
 
@@ -175,3 +177,25 @@ def test_a_model_calls_its_tools(api: TestClient) -> None:
     wrong = value(api.post(f"{CHAT}/tools", json={"call": {"id": "c1", "name": "none", "arguments": {}}}))
     assert "ToolNotFoundError" == json.loads(wrong["content"])["error"]["kind"]
     problem(api.post(f"{CHAT}/tools", json={"call": {"name": "search_pages"}}), 422)
+
+
+def test_a_model_searches_other_sessions_of_the_tenant(tmp_path: Path) -> None:
+    """Once the session chose it, its tools find and read what the token's tenant has, and nothing of another one."""
+    path = tmp_path / "tokens"
+    ours, theirs = ({"Authorization": f"Bearer {new_token(path, tenant, Scope.WRITE)}"} for tenant in ("ours", "theirs"))
+    with serving(tokens=Tokens(path)) as api:
+        for name, headers in (("trip", ours), ("chat", ours), ("secret", theirs)):
+            said = {"messages": [user(f"The zeppelin of {name}.")]}
+            value(api.post(f"/v1/sessions/{name}/messages", json=said, headers=headers), 201)
+        assert "search_sessions" not in api.get(f"{CHAT}/tools", headers=ours).text
+        value(api.patch(f"{CHAT}/config", json={"recall": {"search_sessions": True}}, headers=ours))
+        names = [each["function"]["name"] for each in value(api.get(f"{CHAT}/tools", headers=ours))]
+        assert ["search_sessions", "read_session_page"] == names[-2:]
+
+        def call(name: str, **given: str) -> Any:  # noqa: ANN401 (what the tool answers)
+            asked = {"call": {"id": "c1", "name": name, "arguments": given}}
+            return json.loads(value(api.post(f"{CHAT}/tools", json=asked, headers=ours))["content"])
+
+        assert ["trip"] == [row["session"] for row in call("search_sessions", query="zeppelin")]
+        assert "The zeppelin of trip." in call("read_session_page", session="trip", index="usr-1")["text"]
+        assert "InvalidIdError" == call("read_session_page", session="secret", index="usr-1")["error"]["kind"]

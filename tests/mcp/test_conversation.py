@@ -155,3 +155,19 @@ def test_tools_of_the_tree_come_with_what_is_permitted(conversation: Conversatio
     text, failed = conversation.answer("move_page", {"index": "usr-3", "target": "lessons-0"})
     assert failed
     assert "usr is read_only" in text
+
+
+def test_other_sessions_are_searched_once_the_session_chose_it(
+    conversation: Conversation, other: memci.Session, store: str
+) -> None:
+    """The tools are listed from then on, and only read; what they find is of the same tenant."""
+    for name, tenant in (("trip", "default"), ("secret", "others")):
+        with memci.Engine(store, CONFIG, tenant) as engine, engine.session(name) as session:
+            session.append({"role": "user", "content": "A zeppelin."})
+    assert "search_sessions" not in [tool.name for tool in conversation.tools()]
+    other.configure(recall={"search_sessions": True})
+    assert ["search_sessions", "read_session_page"] == [tool.name for tool in conversation.tools()][-2:]
+    text, failed = conversation.answer("search_sessions", {"query": "zeppelin"})
+    assert (False, ["trip"]) == (failed, [row["session"] for row in json.loads(text)])
+    text, failed = conversation.answer("read_session_page", {"session": "trip", "index": "usr-1"})
+    assert (False, True) == (failed, "A zeppelin." in json.loads(text)["text"])

@@ -46,11 +46,15 @@ Entry = tuple[int, str, str, str]
 
 @attrs.frozen(kw_only=True)
 class IndexHit:
-    """A page that was found: position (from 1), time and passage of its best entry, and why; scores compare within one answer."""
+    """A page that was found: position (from 1), time, role and passage of its best entry, and why.
+
+    Scores compare within one answer.
+    """
 
     index: str
     entry: int
     at: str
+    role: str
     score: float
     snippet: str
     why: str
@@ -120,9 +124,10 @@ class PageSearch:
             entries = self._entries([candidate.place for _, candidate in chosen])
             for score, page in chosen:
                 index, place = facts[page.place][0], page.place
-                entry, at, passage = self._passage(page.best or page.first_line(only.roles), entries[place], only.roles)
+                line = page.best or page.first_line(only.roles)
+                entry, role, at, passage = self._passage(line, entries[place], only.roles)
                 told = self._why(page, cosines)
-                hits.append(IndexHit(index=index, entry=entry, at=at, score=score, snippet=passage, why=told))
+                hits.append(IndexHit(index=index, entry=entry, at=at, role=role, score=score, snippet=passage, why=told))
             if len(hits) == limit:
                 break
         return hits
@@ -279,16 +284,16 @@ class PageSearch:
             pages |= {place: Candidate.of_lines(place, stored[place]) for place in (read & stored.keys()).difference(pages)}
         return [page for _, page in sorted((pages | self._beside).items())]
 
-    def _passage(self, line: int, rows: Sequence[Entry], roles: frozenset[str] | None) -> tuple[int, str, str]:
-        """Return position and time of the entry on a line of a page, and its passage, with what roles said beside it."""
+    def _passage(self, line: int, rows: Sequence[Entry], roles: frozenset[str] | None) -> tuple[int, str, str, str]:
+        """Return position, role and time of the entry on a line of a page, and its passage, with what roles said beside it."""
         first = max(line - 1 - _BESIDE, 0)
         own = line - 1
-        position, _, said, at = rows[own] if own < len(rows) else (1, "", "", "")
+        position, role, said, at = rows[own] if own < len(rows) else (1, "", "", "")
         beside = (rows[first:own], rows[line : line + _BESIDE])
-        around = [[text for _, role, text, _ in each if roles is None or role in roles] for each in beside]
+        around = [[text for _, by, text, _ in each if roles is None or by in roles] for each in beside]
         before = [text[-search.SNIPPET_CHARS :] for text in around[0]]
         after = [text[: search.SNIPPET_CHARS] for text in around[1]]
-        return position, at, search.snippet(said, self._weights, before, after)
+        return position, role, at, search.snippet(said, self._weights, before, after)
 
 
 def _matched(name: str) -> str:

@@ -36,7 +36,7 @@ class Hit:
     answer: up to 200 characters, what is of another entry on a line of its own. *at* is when the entry was said, in UTC, as ISO
     8601; ``None`` where nothing tells. *why* has the query's words that the page holds, in some form, the rarest first, in about
     60 characters: ``support group, lgbtq``; ``beside: …`` where only pages beside it hold them, ``by meaning`` where vectors
-    found it alike. *session* is the id of its session, where several were searched.
+    found it alike. *session* is the id of its session, where several were searched; *role* is that of the entry.
     """
 
     index: str
@@ -47,6 +47,7 @@ class Hit:
     at: str | None = None
     why: str = ""
     session: str = ""
+    role: str = ""
 
     @property
     def address(self) -> str:
@@ -102,6 +103,7 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
                 state=core.state.page_state(hit.index),
                 at=hit.at or None,
                 why=hit.why,
+                role=hit.role,
             )
             for hit in index.search(asked, limit=limit, only=only, extra=extra, embedder=embedder, among=among)
         ]

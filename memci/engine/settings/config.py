@@ -40,6 +40,7 @@ _PLACE_KEYS = (
 
 _UNSAID = {  # keys that journals name only where they are not as by default: those of before did not have them
     "active": ("keep_share", "keep_bookmarks", "keep_errors", "keep_first_successes", "keep_decisions"),
+    "recall": ("search_sessions",),
     "eviction": ("order", *(f"{mark}_weight" for mark in ("recency", "recalls", "values", "errors", "changes", "questions"))),
 }
 
@@ -206,6 +207,9 @@ class Recall:
     )
     protocol: Literal["none", "native", "attp"] = setting(
         "native", "how the model is told to recall: none, native (tool calling) or attp"
+    )
+    search_sessions: bool = setting(
+        default=False, comment="true: the model's tools search and read the tenant's other sessions too"
     )
 
 

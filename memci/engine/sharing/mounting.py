@@ -61,7 +61,7 @@ def checked(
 
 def checked_only(core: Core, only: object) -> str:
     """Return the segment of a session of which alone pages are shown; ``ArgumentError`` for one that it has not."""
-    known = [name for name in core.state.tree.segments if _is_shared(core, name)]
+    known = [name for name in core.state.tree.segments if is_shared(core, name)]
     if only is None or (isinstance(only, str) and only in known):
         return only or ""
     raise ArgumentError(argument="only", value=only, wanted=f"a segment of the session: {', '.join(known)}")
@@ -72,7 +72,7 @@ def addressed(text: str, name: str) -> str:
     return _HEAD_IN_JSON.sub(f"[{name}/", text)
 
 
-def _is_shared(core: Core, segment: str) -> bool:
+def is_shared(core: Core, segment: str) -> bool:
     """Return whether others may see a segment: not the system part, and none that the model of its own session does not read."""
     return segment != SYSTEM and core.state.tree.segments[segment].permission is not Permission.SYSTEM_MANAGED
 
@@ -107,7 +107,7 @@ def _entries(core: Core, only: str) -> Iterator[tuple[str, bool, int]]:
     for item in core.state.contents.entries:
         segment = tree.segment(item.index).name
         is_made = isinstance(item, Outlined)
-        if _is_shared(core, segment) and only in ("", segment) and not (isinstance(item, Outlined) and not item.name):
+        if is_shared(core, segment) and only in ("", segment) and not (isinstance(item, Outlined) and not item.name):
             yield item.render(), is_made, 1 if isinstance(item, Outlined) else item.pages
     for page in core.state.active.pages():
         segment = tree.segment(page.index).name
@@ -168,7 +168,7 @@ def refuse(core: Core, mount: Mount, inner: str) -> str:
     index = pages.page_index(inner)
     tree = core.state.tree
     segment = segment_of(index) if tree.find(index) is None else tree.segment(index).name
-    if (segment in tree.segments and not _is_shared(core, segment)) or mount.only not in ("", segment):
+    if (segment in tree.segments and not is_shared(core, segment)) or mount.only not in ("", segment):
         message = f"{index} is no page of session {shown(core.session_id)} that is shown here: what is listed may be recalled"
         raise PageNotFoundError(message, index=index)
     return index

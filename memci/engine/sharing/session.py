@@ -1,7 +1,7 @@
 """What a session does for others of its tenant: agents that work together, and whoever goes on from it."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import date
 from functools import partial
@@ -44,6 +44,7 @@ class SharingSession(ReadSession, TreeSession):
     """
 
     _sibling: Callable[[SessionKey], AbstractContextManager["SharingSession"]]  # opens another session of the engine
+    _session_ids: Callable[[str], Iterable[str]] | None  # of a tenant's sessions; None for a session alone, such as a draft
     _promoted_turn = -1  # in which was looked whether pages are to be promoted
     _mounts_turn = -1  # in which was looked whether mounted sessions changed
 
@@ -68,6 +69,10 @@ class SharingSession(ReadSession, TreeSession):
     @abstractmethod
     def seq(self) -> int:
         """The sequence number of the last event that this process knows."""
+
+    @abstractmethod
+    def _open(self) -> AbstractContextManager[Core]:
+        """Hold the session's lock."""
 
     @abstractmethod
     def _run(self, command: Callable[[Core], _Answer]) -> _Answer:

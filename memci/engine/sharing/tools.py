@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from memci.archive.contents.tree import Permission
 from memci.engine.reading.pages import shown_title
+from memci.engine.sharing.others import OtherSessions
 from memci.engine.tools.recall_tools import Receipt, plain_index, shown_hit
 from memci.engine.tools.tree_tools import EDITING, Edited, TreeToolbox
 from memci.errors import PermissionDeniedError
@@ -35,7 +36,8 @@ class SharedToolbox(TreeToolbox):
     ) -> None:
         """Make the tools of a *session*; see ``RecallToolbox``."""
         self._session = session
-        super().__init__(opened, core, read_only=read_only)
+        ids = session._session_ids
+        super().__init__(opened, core, read_only=read_only, others=None if ids is None else OtherSessions(session, ids))
 
     def pictures(self, tool: str, text: str) -> list[dict[str, Any]]:
         """Return the pictures of what was read, of a mounted session too; see ``RecallToolbox``."""

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
@@ -37,7 +37,7 @@ _BUDGET_SHARE = 0.25  # of the budget that one answer may take, so that the mess
 _LEAST_TOKENS = 256  # what an answer may take in any window, with what frames it
 _FRAMING_TOKENS = 64  # the role, the call's id, and the keys around an answer in ATTP
 _SLACK = 0.95  # what is cut in proportion often fits at once, though keys stay and text is denser in some places
-_SNIPPET_CHARACTERS = 300
+SNIPPET_CHARACTERS = 300
 _TITLE_CHARACTERS = 200
 
 _Given = ParamSpec("_Given")
@@ -154,7 +154,7 @@ class RecallToolbox(Toolbox):
         name, _, position = plain_index(reading["index"]).partition("/")
         found, start = [], -reading["start"]
         for number, (node, added) in enumerate(
-            self._ask(lambda core: _entries(core, reading["index"])), start=int(position or 1)
+            self._ask(lambda core: page_entries(core, reading["index"])), start=int(position or 1)
         ):
             stop = 0
             for part in flat(parts(node.message.value())):
@@ -256,19 +256,8 @@ class RecallToolbox(Toolbox):
         Example:
             read_page("usr-12/3", start=4000)
         """
-        entries = _entries(self._core, index)
-        text = "".join(text for _, text in entries) or "[]"
-        said = span(node.at for node, _ in entries)
-        at = dates(*said) if entries[1:] else moment(said[0])
-        if start < 0 or not 0 < limit <= _MOST_CHARACTERS:
-            message = f"start is from 0, limit from 1 to {_MOST_CHARACTERS}"
-            raise ConfigError(message)
-
-        def reading(part: str) -> Reading:
-            end = start + len(part)
-            return Reading(index=index, at=at, text=part, start=start, total=len(text), next=end if end < len(text) else -1)
-
-        return _fitted(self._core, text[start : start + limit], reading)
+        entries = [(node.at, text) for node, text in page_entries(self._core, index)]
+        return read_range(self._core, index, entries, start, limit)
 
     def _list_pages(self, start: int = 0, limit: int = 20) -> PageList:
         """List the pages of this conversation, oldest first.
@@ -304,7 +293,7 @@ class RecallToolbox(Toolbox):
             end = start + (known.index(readable[len(part)]) if len(part) < len(rows) else len(known))
             return PageList(pages=part, total=total, next=end if end < total else -1)
 
-        return _fitted_rows(self._core, rows, listed, "title")
+        return fitted_rows(self._core, rows, listed, "title")
 
     def _search_pages(self, query: str, limit: int = 5, since: str = "", until: str = "") -> list[Found]:
         """Search all earlier pages by words, those that are no longer listed too.
@@ -321,9 +310,7 @@ class RecallToolbox(Toolbox):
         Example:
             search_pages("march invoices", limit=3)
         """
-        if not 0 < limit <= MOST_ROWS:
-            message = f"limit is from 1 to {MOST_ROWS}"
-            raise ConfigError(message)
+        check_rows(limit)
         core = self._core
         hits = search(
             core,
@@ -334,7 +321,7 @@ class RecallToolbox(Toolbox):
             where=permitted(core),
             vectors=core.config.search.vectors,
         )
-        return _fitted_rows(self._core, list(map(shown_hit, hits)), list[Found], "snippet")
+        return fitted_rows(self._core, list(map(shown_hit, hits)), list[Found], "snippet")
 
     def _close_topic(self, title: str) -> Closed:
         """Close a topic that is done with: all pages but the open one leave the view, listed under a title.
@@ -357,8 +344,8 @@ class RecallToolbox(Toolbox):
 
 def shown_hit(hit: Hit) -> Found:
     """Return what ``search_pages`` answers for a hit."""
-    snippet = hit.snippet[:_SNIPPET_CHARACTERS]
-    return Found(index=hit.index, entry=hit.entry, at=moment(hit.at or ""), snippet=snippet, why=hit.why, state=str(hit.state))
+    at, snippet = moment(hit.at or ""), hit.snippet[:SNIPPET_CHARACTERS]
+    return Found(index=hit.index, entry=hit.entry, at=at, snippet=snippet, why=hit.why, state=str(hit.state))
 
 
 def answer(call: Callable[[Any, Mapping[str, object]], Any], name: object, arguments: object) -> tuple[str, bool]:
@@ -399,7 +386,30 @@ def _fitted(core: "Core", found: _Part, made: Callable[[_Part], _Answer]) -> _An
     return made(found)
 
 
-def _fitted_rows(core: "Core", found: list[Any], made: Callable[[list[Any]], _Answer], key: str) -> _Answer:
+def check_rows(limit: int) -> None:
+    """Raise ``ConfigError`` unless a list may have up to this number of rows."""
+    if not 0 < limit <= MOST_ROWS:
+        message = f"limit is from 1 to {MOST_ROWS}"
+        raise ConfigError(message)
+
+
+def read_range(core: "Core", index: str, entries: Sequence[tuple[str, str]], start: int, limit: int) -> Reading:
+    """Return a range of the text of a page's entries, each given by its time and text, as far as the answer has room for it."""
+    if start < 0 or not 0 < limit <= _MOST_CHARACTERS:
+        message = f"start is from 0, limit from 1 to {_MOST_CHARACTERS}"
+        raise ConfigError(message)
+    text = "".join(text for _, text in entries) or "[]"
+    first_at, last_at = span(at for at, _ in entries)
+    at = dates(first_at, last_at) if entries[1:] else moment(first_at)
+
+    def reading(part: str) -> Reading:
+        end = start + len(part)
+        return Reading(index=index, at=at, text=part, start=start, total=len(text), next=end if end < len(text) else -1)
+
+    return _fitted(core, text[start : start + limit], reading)
+
+
+def fitted_rows(core: "Core", found: list[Any], made: Callable[[list[Any]], _Answer], key: str) -> _Answer:
     """Return the answer made of as many of the first rows as there is room for; one at least, if need be cut in *key*."""
 
     def cut(rows: list[Any]) -> _Answer:
@@ -433,7 +443,7 @@ def plain_index(text: str) -> str:
     return f"{USER}-{plain}" if plain[:1].isdecimal() else plain
 
 
-def _entries(core: "Core", index: str) -> list[tuple[MessageNode, str]]:
+def page_entries(core: "Core", index: str) -> list[tuple[MessageNode, str]]:
     """Return the nodes of a page, or the one of an address, each with what it adds to the text that is read."""
     name, _, position = plain_index(index).partition("/")
     refuse(core, "model", "read", page := pages.page_index(name))

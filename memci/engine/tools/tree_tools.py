@@ -11,6 +11,7 @@ from memci.chapters.address import is_range, last_number, page_number, segment_o
 from memci.engine.history.state import USER
 from memci.engine.reading import pages
 from memci.engine.tools.recall_tools import MOST_ROWS, RecallToolbox, Receipt, answer_tokens, plain_index
+from memci.engine.tools.session_tools import SESSION_TOOLS, OtherSessions, SessionTools
 from memci.engine.tree import making, notes, opening
 from memci.engine.tree.segments import allows
 from memci.errors import ArgumentError, ToolNotFoundError
@@ -56,9 +57,20 @@ class TreeToolbox(RecallToolbox):
     Which there are depends on the segments alone, not on what is in the tree, so that the beginning of a prompt stays as it is.
     """
 
-    def __init__(self, opened: "Callable[[], AbstractContextManager[Core]]", core: "Core", *, read_only: bool = False) -> None:
-        """Make the tools of the session of *core*, as ``RecallToolbox`` does; where it is *read_only*, none that edits."""
+    def __init__(
+        self,
+        opened: "Callable[[], AbstractContextManager[Core]]",
+        core: "Core",
+        *,
+        read_only: bool = False,
+        others: OtherSessions | None = None,
+    ) -> None:
+        """Make the tools of the session of *core*, as ``RecallToolbox`` does; where it is *read_only*, none that edits.
+
+        *others* are the sessions that it may search where ``recall.search_sessions`` is set; ``None`` for none.
+        """
         self._tree = Toolbox()
+        self._sessions = SessionTools(self._ask, others).toolbox
         self._is_read_only = read_only
         self._chosen: frozenset[str] | None = None
         super().__init__(opened, core, read_only=read_only)
@@ -74,11 +86,16 @@ class TreeToolbox(RecallToolbox):
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        """The tools that are offered now, by name: those that recall, those of the application, those of the page tree."""
+        """The tools offered now, by name: those that recall, the application's, those of the page tree and of other sessions."""
         chosen = self._chosen
-        names = () if self._is_read_only or self._core is None else self._permitted(asked=chosen is not None)
+        names = () if self._core is None else self._conditional(asked=chosen is not None)
         tools = {name: tool for name, tool in self.known.items() if name in self._tools or name in names}
         return MappingProxyType({name: tool for name, tool in tools.items() if chosen is None or name in chosen})
+
+    def _conditional(self, *, asked: bool) -> tuple[str, ...]:
+        """Return the tools that segments and settings permit now."""
+        edits = () if self._is_read_only else self._permitted(asked=asked)
+        return (*edits, *SESSION_TOOLS) if self._core.config.recall.search_sessions else edits
 
     def _permitted(self, *, asked: bool) -> tuple[str, ...]:
         """Return the tools of the page tree that may be had, or those that are offered unasked."""
@@ -88,14 +105,16 @@ class TreeToolbox(RecallToolbox):
     @property
     def known(self) -> Mapping[str, Tool]:
         """All tools by name, whether they are offered or not; a tool that the application registered comes before another."""
-        return {**self._tools, **{name: tool for name, tool in self._tree.tools.items() if name not in self._tools}}
+        others = {**self._tree.tools, **self._sessions.tools}
+        return {**self._tools, **{name: tool for name, tool in others.items() if name not in self._tools}}
 
     def offer(self, names: Collection[str] | None = None) -> None:
         """Offer these tools from now on and no others, as far as segments permit them; ``None`` for all that are offered unasked.
 
         What is not offered is in no schema and no prompt of this toolbox, and cannot be called by it: it is for one handle on the
-        session, and not kept. ``open_page`` and ``close_page`` can be had so where nothing was set. ``ToolNotFoundError`` for the
-        name of no tool, ``ArgumentError`` for a single text.
+        session, and not kept. ``open_page`` and ``close_page`` can be had so where nothing was set; ``search_sessions`` and
+        ``read_session_page`` only where ``recall.search_sessions`` is. ``ToolNotFoundError`` for the name of no tool,
+        ``ArgumentError`` for a single text.
         """
         if names is not None and (isinstance(names, str) or not isinstance(names, Collection)):
             raise ArgumentError(argument="names", value=names, wanted="a list of the names of tools, or None")
@@ -271,9 +290,9 @@ def _attp_prompt(names: Collection[str]) -> str:
     return prompt(described)
 
 
-def attp_prompt(segments: Mapping[str, Segment] = _UNCHANGED) -> str:
-    """Return the ATTP prompt with the tools that are offered where these are the segments."""
-    return _attp_prompt(offered(segments))
+def attp_prompt(segments: Mapping[str, Segment] = _UNCHANGED, *, other_sessions: bool = False) -> str:
+    """Return the ATTP prompt with the tools offered for these segments, and those over *other_sessions* where these are set."""
+    return _attp_prompt((*offered(segments), *(SESSION_TOOLS if other_sessions else ())))
 
 
 def _page(index: str) -> str:

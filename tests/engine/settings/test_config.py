@@ -104,7 +104,13 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "contents": {"max_tokens": "auto", "low_share": 0.85, "directories": True, "listed": True},
         "eviction": {"zero_recall_turns": None, "stale_turns": None, "order": "age", **WEIGHTS},
         "levels": {"trimmed": None, "lines": None, "directory": None, "gone": None},
-        "recall": {"turns": 6, "max_share": 0.25, "passages_tokens": 0, "protocol": "native"},
+        "recall": {
+            "turns": 6,
+            "max_share": 0.25,
+            "passages_tokens": 0,
+            "protocol": "native",
+            "search_sessions": False,
+        },
         "rules": {"detect": True, "max_share": 0.1},
         "summary": {
             "timeout_s": 120,
@@ -233,6 +239,7 @@ IMPOSSIBLE: dict[str, list[object]] = {
     "recall.max_share": [0, -1, 1.5, math.nan, True, None, "auto"],
     "recall.passages_tokens": [-1, True, None, 1.5],
     "recall.protocol": [None, "", "mcp", False, ["none"]],
+    "recall.search_sessions": [0, 1, None, "yes"],
     "rules.detect": [None, 0, "yes", 1.5],
     "rules.max_share": [0, -1, 0.6, math.nan, True, None, "auto"],
     "summary.timeout_s": [0, -1, True, None, 1.5, "60 s"],
