@@ -182,9 +182,9 @@ class SessionRequests:
         """Return some rules, oldest first, replaced ones included, and how many there are."""
         return self._get(RuleList, "rules", start=start, limit=limit)
 
-    def add_rule(self, text: str) -> Asked[Rule]:
-        """Add a rule of the application's, which the next window shows, and return it."""
-        return self._post(Rule, "rules", text=text)
+    def add_rule(self, text: str, *, key: str | None = None) -> Asked[Rule]:
+        """Add a rule of the application's, which the next window shows, and return it; see ``append`` for *key*."""
+        return self._post(Rule, "rules", text=text, key=key)
 
     def remove_rule(self, address: str) -> Asked[None]:
         """Take a rule out; it is not found again. ``ArgumentError`` for an address that no rule has."""

@@ -142,7 +142,8 @@ def test_it_has_the_rules_of_the_session(served: tuple[Client, Path]) -> None:
     client, path = served
     remote = client.session("chat")
     remote.extend([user("Call me Dr. Weber."), assistant("Gladly."), user("Call me Anna.")])
-    added = remote.add_rule("Quote prices with VAT.")
+    added = remote.add_rule("Quote prices with VAT.", key="rule")
+    assert added == remote.add_rule("Quote prices with VAT.", key="rule")
     listed = remote.rules()
     assert (added, 3) == (listed.rules[-1], listed.total)
     with memci.Engine(f"file:{path}", CONFIG) as engine, engine.session("chat") as session:

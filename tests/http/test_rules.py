@@ -51,6 +51,17 @@ def test_a_rule_is_added(ruled: TestClient) -> None:
     assert "Quote prices with VAT." in ruled.post("/v1/sessions/chat/window").text
 
 
+def test_a_key_adds_a_rule_once(ruled: TestClient) -> None:
+    """A request that is repeated with its key gets the first answer; for another rule, or for messages, the key is a conflict."""
+    key = {"Idempotency-Key": "7c1e"}
+    first = value(ruled.post(RULES, json={"text": "Quote prices with VAT."}, headers=key), 201)
+    assert first == value(ruled.post(RULES, json={"text": "Quote prices with VAT."}, headers=key), 201)
+    assert 4 == len(listed(ruled))
+    assert "urn:memci:ConflictError" == problem(ruled.post(RULES, json={"text": "Be brief."}, headers=key), 409)["type"]
+    problem(ruled.post("/v1/sessions/chat/messages", json={"messages": SAID[:1]}, headers=key), 409)
+    assert 4 == len(listed(ruled))
+
+
 @pytest.mark.parametrize("body", [{}, {"text": ""}, {"text": 7}, {"text": "x" * 2_001}, {"text": "a\x00b"}])
 def test_what_is_no_rule_is_refused(ruled: TestClient, body: dict[str, Any]) -> None:
     """Nothing is written."""

@@ -19,6 +19,7 @@ from memci.engine.history.events import (
     PagesEvicted,
     PagesMentioned,
     PagesTouched,
+    RulesSet,
     SystemSet,
     from_record,
 )
@@ -346,13 +347,23 @@ def _orphan(core: Core, call_id: str) -> InvalidMessageError:
 def answered(core: Core, key: str) -> list[Entry]:
     """Return the entries of what an earlier command with this key brought in, none where there was no such command."""
     check_identifier(key, "key")
-    return _entries(core, core.ask(lambda index: index.find_key(key)), ())
+    return _entries(core, _message_seqs(core, key), ())
+
+
+def _message_seqs(core: Core, key: str) -> Sequence[int]:
+    """Return the events of the messages that came in with a key; ``ConflictError`` where a rule was added with it."""
+    seqs = core.ask(lambda index: index.find_key(key))
+    first = next(iter(core.store.journal.read(seqs[0] - 1, seqs[0]))) if seqs else None
+    if first is not None and first.kind == RulesSet.kind:
+        message = f"the key {shown(key)} was used for a rule: take a new key for new messages"
+        raise ConflictError(message, expected=core.state.seq, head=core.state.seq)
+    return seqs
 
 
 def _first_answer(core: Core, taken: Sequence[_Taken], key: str) -> list[int]:
     """Return the places of what an earlier command with this key brought in, none where there was no such command."""
     check_identifier(key, "key")
-    seqs = core.ask(lambda index: index.find_key(key))
+    seqs = _message_seqs(core, key)
     if seqs and [entry.node.message.raw for entry in _entries(core, seqs, ())] != [each.message.raw for each in taken]:
         message = f"the key {shown(key)} was used for other messages: take a new key for new messages"
         raise ConflictError(message, expected=core.state.seq, head=core.state.seq)

@@ -222,6 +222,8 @@ def _project(event: Event, seq: int, writer: "IndexWriter", wire: Format) -> Non
             writer.drop_from(index, position)
         case events.MessageAnnotated(entry_seq=entry_seq, values=values):
             writer.annotate(entry_seq, values)
+        case events.RulesSet(key=str(key)):
+            writer.add_key(key, seq)
         case events.CheckpointMade():
             writer.add_checkpoint(checkpoint_of(event, seq), keep=event.keep)
         case _:

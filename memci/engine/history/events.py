@@ -83,6 +83,7 @@ class RulesSet(Kind, kind="rules_set"):
     speaker: str = ""  # the name of who said it, where the message has one
     rules: list[list[Any]] = attrs.field(factory=list)  # of each: text, kind, tokens of the line that shows it
     superseded: dict[str, str] = attrs.field(factory=dict)  # addresses of rules that hold no more, with what replaced each
+    key: str | None = None  # of the application's command, by which a repeated one is known
 
     def made(self) -> list[Rule]:
         """Return the rules that it brings."""

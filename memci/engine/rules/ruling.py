@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from memci.archive.rules.listing import Rule, address_of, line
+from memci.archive.stores.names import check_identifier
 from memci.engine.core.core import Core
-from memci.engine.history.events import MessageAppended, RuleRemoved, RulesSet
-from memci.errors import ArgumentError
+from memci.engine.history.events import MessageAppended, RuleRemoved, RulesSet, from_record
+from memci.errors import ArgumentError, ConflictError, shown
 from memci.messages.parts import PartKind, parts
 
 if TYPE_CHECKING:
@@ -46,18 +47,38 @@ def set_by(core: Core, rules: Iterable[Rule], event: MessageAppended, seq: int) 
     return RulesSet(address=address, entry_seq=seq, at=at, speaker=speaker, rules=sized, superseded=superseded)
 
 
-def add(core: Core, text: object) -> Rule:
-    """Add a rule of the application's, and return it."""
-    core.configure()
+def add(core: Core, text: object, key: str | None = None) -> Rule:
+    """Add a rule of the application's, and return it; for a *key* that was used, the rule that it added first."""
     said = " ".join(text.split()) if isinstance(text, str) else ""
     if not said or len(said) > _MOST_CHARACTERS or not said.isprintable():
         raise ArgumentError(
             argument="text", value=text, wanted=f"a rule of at most {_MOST_CHARACTERS:,} characters that can be printed"
         )
+    known = None if key is None else _first_answer(core, said, key)
+    if known is not None:
+        return known
+    core.configure()
     at = core.now()
     rule = Rule(text=said, address=f"rule-{core.state.next_rule}", at=at, kind=ADDED)
-    core.commit([RulesSet(address=rule.address, at=at, rules=[[said, ADDED, core.counter.count(line(rule))]])])
+    core.commit([RulesSet(address=rule.address, at=at, rules=[[said, ADDED, core.counter.count(line(rule))]], key=key)])
     return core.state.rules[-1]
+
+
+def _first_answer(core: Core, text: str, key: str) -> Rule | None:
+    """Return the rule that an earlier command with this key added, as it was then; ``None`` where there was no such command.
+
+    ``ConflictError`` where the key was used for another rule, or for messages.
+    """
+    check_identifier(key, "key")
+    seqs = core.ask(lambda index: index.find_key(key))
+    if not seqs:
+        return None
+    event = from_record(next(iter(core.store.journal.read(seqs[0] - 1, seqs[0]))))
+    made = event.made() if isinstance(event, RulesSet) else []
+    if [rule.text for rule in made] != [text]:
+        message = f"the key {shown(key)} was used for something else: take a new key for a new rule"
+        raise ConflictError(message, expected=core.state.seq, head=core.state.seq)
+    return made[0]
 
 
 def remove(core: Core, address: object) -> None:

@@ -27,9 +27,13 @@ class RuledSession(ABC):
         """
         return self._run(lambda core: list(core.state.rules))
 
-    def add_rule(self, text: str) -> Rule:
-        """Add a rule of the application's, which the next window shows, and return it. ``ArgumentError`` for no text."""
-        return self._run(partial(ruling.add, text=text))
+    def add_rule(self, text: str, *, key: str | None = None) -> Rule:
+        """Add a rule of the application's, which the next window shows, and return it.
+
+        Repeating the command with its idempotency *key* gives the first answer again and adds nothing, also where the rule was
+        removed since. ``ArgumentError`` for no text, ``ConflictError`` where the key was used for something else.
+        """
+        return self._run(partial(ruling.add, text=text, key=key))
 
     def remove_rule(self, address: str) -> None:
         """Take a rule out; it is not found again. ``ArgumentError`` for an address that no rule has."""

@@ -8,7 +8,7 @@ from fastapi import Body, Query
 from memci.archive.rules.listing import Rule
 from memci.client.answer import RuleList
 from memci.errors import ArgumentError
-from memci.http.asked import ReadSession, WrittenSession
+from memci.http.asked import Key, ReadSession, WrittenSession
 from memci.http.problem import RefusedError
 from memci.http.resources.sessions import Limit
 from memci.http.shape import Router
@@ -24,9 +24,11 @@ async def list_rules(session: ReadSession, start: Annotated[int, Query(ge=0)] = 
 
 
 @router.post("/rules", status_code=201)
-async def add_rule(session: WrittenSession, text: Annotated[str, Body(embed=True, description="One sentence or a few.")]) -> Rule:
+async def add_rule(
+    session: WrittenSession, text: Annotated[str, Body(embed=True, description="One sentence or a few.")], key: Key = None
+) -> Rule:
     """Add a rule of the application's, which the next window shows."""
-    return await session.add_rule(text)
+    return await session.add_rule(text, key=key)
 
 
 @router.delete("/rules")

@@ -8,7 +8,7 @@ from memci.archive.stores.memory import MemoryStore
 from memci.engine.core.monitor import Fold
 from memci.engine.engine import Engine
 from memci.engine.session import Session
-from memci.errors import ArgumentError
+from memci.errors import ArgumentError, ConflictError, InvalidIdError
 from memci.messages.tokens.counter import get_counter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
 from tests.engine.sessions import config_of, heard, open_session, talk
@@ -279,3 +279,65 @@ def test_another_counter_counts_rules_anew() -> None:
     session.append(user("Go on."))
     window, counter = session.window(), get_counter("cl100k_base")
     assert window.tokens == sum(count_message(value, counter) for value in window.messages) + REPLY_TOKENS
+
+
+def test_a_key_adds_a_rule_once() -> None:
+    """The first answer comes again, also once the rule was removed and from a later engine; nothing is written for it."""
+    store = MemoryStore()
+    session = open_session(store)
+    first = session.add_rule("Quote prices with VAT.", key="request-1")
+    before = session.seq
+    assert first == session.add_rule("Quote  prices with VAT.", key="request-1")
+    assert ["Quote prices with VAT."] == texts(session)
+    assert before == session.seq
+    session.remove_rule(first.address)
+    with Engine(store, config_of()) as engine, engine.session("chat") as later:
+        assert first == later.add_rule("Quote prices with VAT.", key="request-1")
+        assert [] == texts(later)
+        assert "rule-2" == later.add_rule("Quote prices with VAT.", key="request-2").address
+
+
+def test_a_key_that_was_used_for_something_else_is_a_conflict() -> None:
+    """For another rule or for a message, and the other way round; nothing is written."""
+    session = open_session()
+    session.add_rule(RULE, key="rule")
+    session.append(user("hello"), key="message")
+    before = session.seq
+    for key in ("rule", "message"):
+        with pytest.raises(ConflictError):
+            session.add_rule("Quote prices with VAT.", key=key)
+    with pytest.raises(ConflictError):
+        session.append(user(RULE), key="rule")
+    with pytest.raises(ConflictError), session.stream(key="rule"):
+        pass
+    with pytest.raises(InvalidIdError):
+        session.add_rule(RULE, key="")
+    assert before == session.seq
+
+
+def test_a_key_is_known_when_another_process_used_it() -> None:
+    """An engine that did not hear of the first command finds it as it repeats it."""
+    store = MemoryStore()
+    with (
+        Engine(store, config_of(), on_conflict="retry") as one,
+        Engine(store, config_of(), on_conflict="retry") as two,
+        one.session("chat") as here,
+        two.session("chat") as there,
+    ):
+        here.append(user("hello"))
+        there.refresh()
+        first = here.add_rule(RULE, key="k")
+        assert first == there.add_rule(RULE, key="k")
+        assert [first] == here.rules() == there.rules()
+
+
+def test_a_rule_that_a_checkpoint_took_back_is_added_again() -> None:
+    """With its key, as a message is: what came after the checkpoint is gone from view."""
+    session = open_session()
+    session.append(user("hello"))
+    made = session.checkpoint("before")
+    session.add_rule(RULE, key="k")
+    session.restore_checkpoint(made.id)
+    assert [] == texts(session)
+    session.add_rule(RULE, key="k")
+    assert [RULE] == texts(session)
