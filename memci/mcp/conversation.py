@@ -12,7 +12,7 @@ from memci.engine.session import Session
 from memci.engine.settings.config import Config
 from memci.engine.tools.recall_tools import answer
 from memci.errors import ConflictError, StoreError, UnavailableError
-from memci.mcp.served import CONTENTS, PAGE, Resource, Served, parsed, text_of
+from memci.mcp.served import CONTENTS, PAGE, RULES, Resource, Served, parsed, text_of
 
 _INSTRUCTIONS = """\
 These tools look into one stored conversation, the session {session!r}. It consists of pages: a page is a message of the user \
@@ -60,19 +60,22 @@ class Conversation(Served):
         return self.ask(lambda session: session.toolbox.pictures(name, text))
 
     def resources(self) -> Sequence[Resource]:
-        """Return the contents page."""
-        return [Resource(f"{self._root}/contents", "contents", "Contents page", CONTENTS, "text/plain")]
+        """Return the contents page and the rules."""
+        return [
+            Resource(f"{self._root}/contents", "contents", "Contents page", CONTENTS, "text/plain"),
+            Resource(f"{self._root}/rules", "rules", "Rules", RULES, "application/json"),
+        ]
 
     def templates(self) -> Sequence[Resource]:
         """Return the pages."""
         return [Resource(f"{self._root}/pages/{{index}}", "page", "Page", PAGE, "application/json")]
 
     def read(self, uri: str) -> tuple[str, str] | None:
-        """Return the contents page, or the messages of a page."""
+        """Return the contents page, the rules, or the messages of a page."""
         place = parsed(uri)
         if place is None or place.session != self.id:
             return None
-        return self.ask(lambda session: text_of(session, place.page))
+        return self.ask(lambda session: text_of(session, place))
 
     def answer(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """Run a tool of the session, and return what it answers as JSON, and whether it is an error."""

@@ -10,7 +10,7 @@ from memci.engine.session import Session
 from memci.engine.settings.config import Config
 from memci.engine.tools.recall_tools import MOST_ROWS, Found, PageList, Reading, Receipt, answer, shown_hit
 from memci.errors import ArgumentError, InvalidIdError, shown
-from memci.mcp.served import CONTENTS, PAGE, Resource, Served, parsed, text_of
+from memci.mcp.served import CONTENTS, PAGE, RULES, Resource, Served, parsed, text_of
 from memci.messages import codec
 
 _INSTRUCTIONS = """\
@@ -84,20 +84,21 @@ class Library(Served):
         return [Resource("memci://sessions", "sessions", "Sessions", told, "application/json")]
 
     def templates(self) -> Sequence[Resource]:
-        """Return contents pages and pages."""
+        """Return contents pages, rules and pages."""
         return [
             Resource("memci://{session}/contents", "contents", "Contents page", CONTENTS, "text/plain"),
+            Resource("memci://{session}/rules", "rules", "Rules", RULES, "application/json"),
             Resource("memci://{session}/pages/{index}", "page", "Page", PAGE, "application/json"),
         ]
 
     def read(self, uri: str) -> tuple[str, str] | None:
-        """Return the list of sessions, a contents page, or the messages of a page."""
+        """Return the list of sessions, a contents page, the rules of a session, or the messages of a page."""
         if uri == "memci://sessions":
             return "application/json", codec.encode(self.list_sessions(MOST_ROWS)).decode()
         if (place := parsed(uri)) is None:
             return None
         with self._opened(place.session) as session:
-            return text_of(session, place.page)
+            return text_of(session, place)
 
     def list_sessions(self, limit: int = 20, after: str = "") -> SessionList:
         """List the conversations, those used last first.

@@ -13,7 +13,7 @@ import memci
 from memci.mcp.library import Library
 from tests.cli.processes import ran
 from tests.engine.sessions import talk
-from tests.engine.wire import user
+from tests.engine.wire import assistant, user
 from tests.mcp.serving import Served, served, text_of
 
 pytestmark = pytest.mark.slow
@@ -105,13 +105,23 @@ def test_what_the_model_did_wrong_is_a_result(library: Served, name: str, argume
 
 
 def test_resources(library: Served) -> None:
-    """The list of sessions, and contents pages and pages by templates."""
+    """The list of sessions, and contents pages, rules and pages by templates."""
     assert 3 == len(json.loads(library.read("memci://sessions"))["sessions"])
     assert "[usr-0] Contents" in library.read("memci://chat-1/contents")
     assert "question30" in library.read("memci://%C3%9Cn%C3%AFted%3A%203/pages/usr-1")
+    assert [] == json.loads(library.read("memci://chat-1/rules"))
     for uri in ("memci://chat-9/contents", "memci://chat-1/other", "memci://"):
         with pytest.raises(MCPError):
             library.read(uri)
+
+
+def test_rules_of_a_closed_page_are_left_out(library: Served, store: str) -> None:
+    """What a session keeps from its model is in no list of its rules; the others are."""
+    with memci.Engine(store, keep_settings=True, on_conflict="retry") as engine, engine.session("chat-2") as session:
+        session.extend([user("Never push to main without asking me."), assistant("Good."), user("Call me Dr. Weber.")])
+        closed, kept = (rule.page for rule in session.rules())
+        session.create_contents_page("Closed", "pages", "secret-0", [closed])
+    assert [kept] == [rule["address"].partition("/")[0] for rule in json.loads(library.read("memci://chat-2/rules"))]
 
 
 def test_one_that_only_reads(store: str) -> None:

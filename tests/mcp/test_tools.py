@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import attrs
 import mcp_types as types
 import pytest
 from mcp import MCPError
@@ -151,11 +152,23 @@ def test_what_the_model_did_wrong_is_a_result(boiler: Served, name: str, argumen
 
 
 def test_contents_page_is_a_resource(boiler: Served) -> None:
-    """The one listed resource is the contents page as it is now."""
-    (resource,) = boiler.portal.call(boiler.client.list_resources).resources
+    """The first listed resource is the contents page as it is now."""
+    resource, _ = boiler.portal.call(boiler.client.list_resources).resources
     with boiler.stored() as session:
         expected = session.contents.render()
     assert (f"{ROOT}/contents", expected) == (resource.uri, boiler.read(resource.uri))
+
+
+def test_rules_are_a_resource(boiler: Served) -> None:
+    """The rules of the session as they are now, oldest first, with all their fields; reading them writes nothing."""
+    _, resource = boiler.portal.call(boiler.client.list_resources).resources
+    with boiler.stored(read_only=False) as session:
+        session.add_rule("Quote prices with VAT.")
+        expected = [attrs.asdict(rule) for rule in session.rules()]
+        before = session.seq
+        assert (f"{ROOT}/rules", expected) == (resource.uri, json.loads(boiler.read(resource.uri)))
+        session.refresh()
+        assert before == session.seq
 
 
 def test_pages_are_resources(boiler: Served) -> None:
