@@ -88,7 +88,8 @@ class TreeToolbox(RecallToolbox):
     def tools(self) -> Mapping[str, Tool]:
         """The tools offered now, by name: those that recall, the application's, those of the page tree and of other sessions."""
         chosen = self._chosen
-        names = () if self._core is None else self._conditional(asked=chosen is not None)
+        is_described = self._core is None  # by the prompt of no session
+        names = () if is_described else self._conditional(asked=chosen is not None)
         tools = {name: tool for name, tool in self.known.items() if name in self._tools or name in names}
         return MappingProxyType({name: tool for name, tool in tools.items() if chosen is None or name in chosen})
 
