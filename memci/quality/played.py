@@ -124,6 +124,9 @@ class Asked(Sums):
     tokens: int = 0  # their size
     length: int = 0  # their size in tokens of the sequences that prefixes are compared on
     prefix: int = 0  # how many of these are the same as at the beginning of the last window
+    at_page: float = 0.0  # of each answer, the share in view, or in the rows of the evidence's pages
+    owners: int = 0  # questions that name something which the conversation names too
+    owned: float = 0.0  # of their answers, the same share, of rows those next to that name
 
     def cost(self, prices: Prices) -> float | None:
         """Return the mean cost of such a call, as ``Calls.cost_per_call`` has it; ``None`` without calls."""

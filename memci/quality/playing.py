@@ -37,7 +37,7 @@ def play(engine: ContextEngine, conversation: Conversation, budget: int) -> Play
     return Played(
         calls=meter.calls,
         evidence=find_evidence(conversation, window, pages),
-        asked=find_asked(engine, conversation, meter),
+        asked=find_asked(engine, conversation, pages, meter),
         needs=find_needs(conversation, window),
         recall=find_recall(engine, conversation, pages, counter),
         faults=attrs.evolve(meter.faults, lost=count_lost(engine, conversation.messages, pages)),

@@ -262,6 +262,16 @@ class PageIndex:
             self._add_vectors(embedder)
         return PageSearch(self._db(), query, extra, embedder, among).hits(limit, only or Filter())
 
+    def find_passages(
+        self, query: str, *, limit: int, characters: int, only: Filter, extra: Sequence[ExtraPage] = ()
+    ) -> list[IndexHit]:
+        """Return at most *limit* pages that hold rare words of a query, best first, each with a passage of so many *characters*.
+
+        Costs the same in a history of any length: at most 8 words are searched for, none that more than 50 pages hold, at most
+        200 places are scored, and of *limit* pages the text is read.
+        """
+        return PageSearch(self._db(), query, extra, rare_only=True, passage_characters=characters).hits(limit, only)
+
     def count_terms(self, query: str, *, extra: Sequence[ExtraPage] = ()) -> TermCounts:
         """Return how many pages there are, and how many hold each word of a query; *extra* pages too. O(words)."""
         return PageSearch(self._db(), query, extra).counted

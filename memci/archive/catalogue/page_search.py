@@ -10,6 +10,7 @@ import attrs
 import orjson
 
 from memci.archive.catalogue import search
+from memci.archive.catalogue.days import days_in
 from memci.archive.catalogue.index_file import COLUMNS, FACTS, Database, checked, refuse_damaged, unpacked
 from memci.archive.catalogue.search import Candidate, Candidates, ExtraPage, Filter
 from memci.chapters.address import page_number
@@ -28,6 +29,13 @@ _MANY_POSTINGS = 1_500  # for which it is worth to find pages by two terms first
 _MOST_SHARE = 2.2  # k1 + 1 of FTS5's BM25
 _BATCH = 200  # pages that are read at first to see who says a word; then ten times as many each time
 _BESIDE = 3  # entries on each side of one that a passage goes on to
+
+# A search by rare terms costs the same in a history of any length. On LoCoMo and CrossWOZ, whose conversations have 50 to 350
+# pages, these bounds cost 2 and 1 points of recall within the first five pages (``benchmarks/bounded_search.py``).
+_RARE_PAGES = 50  # at most, that hold a term
+_RARE_TERMS = 8
+_RARE_POSTINGS = 200  # of these terms together
+_UNKNOWN = 0.5  # pages that a term counts as in which no page has: it lowers the score of all
 
 _LINES = "SELECT id, lines FROM said WHERE lines IS NOT NULL AND id IN"
 # Pages are compared first: the table gives each row's word as a copy, twice.
@@ -75,7 +83,8 @@ class TermCounts:
 class PageSearch:
     """A query, made ready for one answer: its terms and their weights; without an embedder it ranks by words alone.
 
-    Terms weigh what they do in this session, or *among* the pages of several.
+    Terms weigh what they do in this session, or *among* the pages of several. With *rare_only*, pages are found and ranked by
+    the rarest terms alone, and the cost does not depend on the number of pages.
     """
 
     def __init__(
@@ -85,10 +94,14 @@ class PageSearch:
         extra: Sequence[ExtraPage],
         embedder: "Embedder | None" = None,
         among: TermCounts | None = None,
+        *,
+        rare_only: bool = False,
+        passage_characters: int = search.SNIPPET_CHARS,
     ) -> None:
         self._db = database
         self._query = query
-        self._terms = search.query_terms(query)[:_QUERY_TERMS]
+        self._passage_characters = passage_characters
+        self._terms = [*self._day_terms(query), *search.query_terms(query)][:_QUERY_TERMS]
         self._embedder = embedder
         self._known: dict[tuple[str, ...], str] = {}
         self._extra = self._placed(extra) if extra else {}
@@ -96,13 +109,22 @@ class PageSearch:
         self._beside = {place: Candidate.of_text(place, text, self._terms) for place, text in texts.items()}
         self._pages, entries, terms = database.one("SELECT pages, entries, terms FROM meta")
         self._entry_terms = terms / entries if entries else 1.0
-        asked = "SELECT count(*) FROM search WHERE search MATCH ?"
-        self._counts: dict[str, int] = {name: database.one(asked, _matched(name))[0] for name in self._terms}
+        most = _RARE_PAGES + 1 if rare_only else -1
+        asked = "SELECT count(*) FROM (SELECT 1 FROM search WHERE search MATCH ? LIMIT ?)"
+        self._counts: dict[str, int] = {name: database.one(asked, _matched(name), most)[0] for name in self._terms}
         beside = [set().union(*page.held.values()) for page in self._beside.values()]
         counts = {name: stored + sum(name in held for held in beside) for name, stored in self._counts.items()}
         self.counted = TermCounts(self._pages + len(extra), {name: count for name, count in counts.items() if count})
         weighed = among or self.counted
         self._weights = search.weigh(weighed.pages, weighed.counts)
+        self._total: float | None = None
+        if rare_only:
+            rare = self._rare_terms(counts)
+            self._total = sum(search.weigh(self.counted.pages, {name: count or _UNKNOWN for name, count in counts.items()}).values())
+            self._counts = {name: count for name, count in self._counts.items() if name in rare}
+            self._weights = {name: weight for name, weight in self._weights.items() if name in rare}
+            for page in self._beside.values():
+                page.held = {line: {name: n for name, n in held.items() if name in rare} for line, held in page.held.items()}
 
     def hits(self, limit: int, only: Filter) -> list[IndexHit]:
         """Return the best pages that the filter admits, best first."""
@@ -115,7 +137,7 @@ class PageSearch:
         for candidate in candidates if only.roles is not None else ():
             candidate.limit_to(only.roles or ())
         hits: list[IndexHit] = []
-        ranked = search.rank(candidates, self._weights, self._entry_terms, cosines)
+        ranked = search.rank(candidates, self._weights, self._entry_terms, cosines, self._total)
         for start in range(0, len(ranked), limit):
             part = ranked[start : start + limit]
             facts = self._facts([candidate.place for _, candidate in part if candidate.speaks(only.roles)])
@@ -127,10 +149,28 @@ class PageSearch:
                 line = page.best or page.first_line(only.roles)
                 entry, role, at, passage = self._passage(line, entries[place], only.roles)
                 told = self._why(page, cosines)
+                score = score if self._total is None else score / page.most_score
                 hits.append(IndexHit(index=index, entry=entry, at=at, role=role, score=score, snippet=passage, why=told))
             if len(hits) == limit:
                 break
         return hits
+
+    def _day_terms(self, query: str) -> list[str]:
+        """Return the terms of the days that a query names; without a year, of the last such day in the history."""
+        if not any(map(str.isdecimal, query)):
+            return []
+        newest = self._db.one("SELECT last_at FROM page ORDER BY id DESC LIMIT 1")
+        return [search.day_mark(day) for day in days_in(query, newest[0])] if newest else []
+
+    @staticmethod
+    def _rare_terms(counts: Mapping[str, int]) -> set[str]:
+        """Return the terms that a bounded search uses, the rarest first to be taken."""
+        rare, postings = set[str](), 0
+        for name, number in sorted(counts.items(), key=lambda pair: pair[1]):
+            if 0 < number <= _RARE_PAGES and postings + number <= _RARE_POSTINGS and len(rare) < _RARE_TERMS:
+                rare.add(name)
+                postings += number
+        return rare
 
     def _placed(self, extra: Sequence[ExtraPage]) -> dict[int, ExtraPage]:
         """Return extra pages by the places of their older selves, or after all others."""
@@ -291,9 +331,10 @@ class PageSearch:
         position, role, said, at = rows[own] if own < len(rows) else (1, "", "", "")
         beside = (rows[first:own], rows[line : line + _BESIDE])
         around = [[text for _, by, text, _ in each if roles is None or by in roles] for each in beside]
-        before = [text[-search.SNIPPET_CHARS :] for text in around[0]]
-        after = [text[: search.SNIPPET_CHARS] for text in around[1]]
-        return position, role, at, search.snippet(said, self._weights, before, after)
+        most = self._passage_characters
+        before = [text[-most:] for text in around[0]]
+        after = [text[:most] for text in around[1]]
+        return position, role, at, search.snippet(said, self._weights, before, after, most)
 
 
 def _matched(name: str) -> str:

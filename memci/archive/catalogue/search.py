@@ -30,10 +30,10 @@ _SATURATION = 1.2  # k1 of BM25 (Robertson and Zaragoza, The Probabilistic Relev
 _LENGTH_SHARE = 0.4  # b of BM25, for one entry
 _REST = 1.0 - _LENGTH_SHARE
 _BEFORE_DECAY, _AFTER_DECAY = 0.2, 0.4  # what a word counts for the page before its own, and for the page after it
-_ROOT_LETTERS = 6  # of a long term, by which its other forms are known
+ROOT_LETTERS = 6  # of a long term, by which its other forms are known
 _COVER_WEIGHT = 0.1
-_USER_WEIGHTS = (0.2, 0.4)  # of the user's own words in a short page, and in a long one, of which they say what it is about
-_LONG_TERMS = 300  # of a page for which they weigh the most, in proportion below
+_USER_WEIGHTS = (0.2, 2.0)  # of the user's own words in a short page, and in a long one, of which they say what it is about
+_SHORT_TERMS, _LONG_TERMS = 150, 500  # of a page for which they weigh the least, and the most; in proportion between
 _COSINE_WEIGHT = 0.35
 NEIGHBOUR_TERMS = 4  # words of the query that stand beside a page without any of them; fewer would surprise in a short query
 UNLIKE_COSINE = 0.2  # what pages have with a query about something else, by the median: 0.14 in English, 0.24 in Chinese
@@ -47,6 +47,7 @@ _WHY_CHARS = 60
 _QUESTION_CHARS = 120  # of a question whose answer follows
 _LEAST_ROOM = 20  # characters for which it is worth to go on
 _STARTS = ("\n", ". ", "? ", "! ", "。", "？", "！")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。？！\n]")
 
 
@@ -88,7 +89,7 @@ class PageText:
     """The searchable form of a page: terms between single spaces, with a space at both ends of a line."""
 
     user: str
-    page: str  # one line for the time and a mark for each role that speaks, then one for each entry, in order
+    page: str  # one line for the time and a mark for each day and each role, then one for each entry, in order
     contents: str
     lines: list[Any] = attrs.field(factory=lambda: [0])  # terms of the first line, then role and terms of each entry
 
@@ -107,6 +108,12 @@ class Candidate:
     near: dict[str, float] = attrs.field(factory=dict)  # the same for the page with its neighbours, which count less
     best: int = 0  # line of the entry that holds the most, 0 where no entry holds any
     user: float = 0.0  # what the user's own words add to the score
+    user_weight: float = 0.0  # the most that they can add
+
+    @property
+    def most_score(self) -> float:
+        """The score of a page like this that holds the whole query."""
+        return 1.0 + _COVER_WEIGHT + self.user_weight
 
     @classmethod
     def of_lines(cls, place: int, lines: list[Any]) -> Self:
@@ -199,7 +206,7 @@ def term(word: str) -> str:
 
 def root(name: str) -> str:
     """Return what other forms of a long term begin with, such as ``commun`` for ``community``; empty for a short one."""
-    return name[:_ROOT_LETTERS] if len(name) >= _ROOT_LETTERS and name.isascii() and name.isalpha() else ""
+    return name[:ROOT_LETTERS] if len(name) >= ROOT_LETTERS and name.isascii() and name.isalpha() else ""
 
 
 def query_terms(query: str) -> list[str]:
@@ -218,19 +225,25 @@ def term_line(text: str) -> str:
 def page_text(entries: Iterable[tuple[str, str, str]], contents: str = "") -> PageText:
     """Return the searchable form of a page: of role, text and time of its entries, and the terms of its contents entry."""
     said = [(role, term_line(text), at) for role, text, at in entries]
-    marks = dict.fromkeys(role_mark(role) for role, _, _ in said)
+    days = (day_mark(at[:10]) for _, _, at in said if _DAY.match(at))
+    marks = dict.fromkeys((*days, *(role_mark(role) for role, _, _ in said)))
     first = f"{term_line(_time_words(at for _, _, at in said))}{' '.join(marks)} " if marks else " "
     user = "".join(line for role, line, _ in said if role == "user")
     lines = [_length(first), *(each for role, line, _ in said for each in (role, _length(line)))]
     return PageText(user, "\n".join([first, *(line for _, line, _ in said)]), contents, lines)
 
 
+def day_mark(day: str) -> str:
+    """Return the term of a page in which something was said on a day, given as ISO 8601."""
+    return _MARK + _MARK.join(day.split("-"))
+
+
 def role_mark(role: str) -> str:
-    """Return the term of a page where a role speaks; no query holds it. Roles of the same letters and digits share one."""
+    """Return the term of a page where a role speaks; no query has it. Roles of the same letters and digits share one."""
     return _MARK + _MARK.join(words(role))
 
 
-def weigh(pages: int, page_counts: Mapping[str, int]) -> dict[str, float]:
+def weigh(pages: int, page_counts: Mapping[str, float]) -> dict[str, float]:
     """Return the weight of each term: its inverse document frequency among *pages* pages, as BM25 has it, never negative."""
     return {name: math.log1p((max(pages, count) - count + 0.5) / (count + 0.5)) for name, count in page_counts.items()}
 
@@ -240,6 +253,7 @@ def rank(
     weights: Mapping[str, float],
     entry_terms: float,
     cosines: Mapping[int, float] = MappingProxyType({}),
+    total: float | None = None,
 ) -> list[tuple[float, Candidate]]:
     """Score pages by their own words and by their neighbours'; best first, the older first among equals. Fills counts in.
 
@@ -247,7 +261,8 @@ def rank(
     each step, of its neighbours; the share of the query that they cover together; BM25 over the user's words. What a cosine has
     above that of unlike texts is added, with a weight. A page with no word of the query is left out, unless its cosine is at
     least 0.3, or its neighbours hold at least four words: the answer to a question often stands beside its words. *weights* are
-    by term, *cosines* by place; *entry_terms* is the mean size of an entry. O(what the candidates hold).
+    by term, *cosines* by place; *entry_terms* is the mean size of an entry; *total* is the weight of the whole query, by default
+    the sum of *weights*. O(what the candidates hold).
     """
     places = {candidate.place: candidate for candidate in candidates}
     mean = max(entry_terms, 1.0)
@@ -259,7 +274,7 @@ def rank(
                 near = neighbour.near
                 for name, count in counts:
                     near[name] = near.get(name, 0.0) + share * count
-    most = sum(weights.values()) or 1.0
+    most = total or sum(weights.values()) or 1.0
     ranked = []
     for candidate in candidates:
         sums, cosine = candidate.near, cosines.get(candidate.place, 0.0)
@@ -341,9 +356,10 @@ def _count(candidate: Candidate, weights: Mapping[str, float], mean: float) -> N
         sizes = [size + 1 for role, size in zip(candidate.roles, candidate.sizes, strict=True) if role == "user"]
         saturation = _SATURATION * (_REST + _LENGTH_SHARE * (sum(sizes) - 1) / mean)
         least, most = _USER_WEIGHTS
-        user_weight = max(least, most * min(1.0, sum(candidate.sizes) / _LONG_TERMS))
+        longer = (sum(candidate.sizes) - _SHORT_TERMS) / (_LONG_TERMS - _SHORT_TERMS)
+        candidate.user_weight = least + (most - least) * min(1.0, max(0.0, longer))
         counted = [(weights[name], said[name]) for name in present if name in said]
-        candidate.user = user_weight * sum([weight * count / (count + saturation) for weight, count in counted])
+        candidate.user = candidate.user_weight * sum([weight * count / (count + saturation) for weight, count in counted])
 
 
 def why(query: str, held: Mapping[str, float]) -> str:
@@ -361,17 +377,23 @@ def why(query: str, held: Mapping[str, float]) -> str:
     )
 
 
-def snippet(text: str, weights: Mapping[str, float], before: Sequence[str] = (), after: Sequence[str] = ()) -> str:
+def snippet(
+    text: str,
+    weights: Mapping[str, float],
+    before: Sequence[str] = (),
+    after: Sequence[str] = (),
+    most: int = SNIPPET_CHARS,
+) -> str:
     """Return the passage of *text* that holds the most of the query (*weights* by term), with room left what stands beside it.
 
-    At most 200 characters, cut between words where it can be. The passage goes on in its own text, then in those after and before
-    it, each on its own line; one that ends in a question leaves room for what answers it. O(length of the text).
+    At most *most* characters, cut between words where it can be. The passage goes on in its own text, then in those after and
+    before it, each on its own line; one that ends in a question leaves room for what answers it. O(length of the text).
     """
     following, preceding = ([found for each in texts if (found := each.strip())] for texts in (after, before))
-    left, right, asks = _passage(text, weights, answered=bool(following))
+    left, right, asks = _passage(text, weights, most, answered=bool(following))
     if not asks:
-        left = _filled_back(text, left, SNIPPET_CHARS - (right - left))
-    room = SNIPPET_CHARS - (right - left) - 1
+        left = _filled_back(text, left, most - (right - left))
+    room = most - (right - left) - 1
     ending = []
     for each in following:
         if room >= _LEAST_ROOM:
@@ -387,12 +409,11 @@ def snippet(text: str, weights: Mapping[str, float], before: Sequence[str] = (),
     return "\n".join(part for part in parts if part)
 
 
-def _passage(text: str, weights: Mapping[str, float], *, answered: bool) -> tuple[int, int, bool]:
+def _passage(text: str, weights: Mapping[str, float], most: int, *, answered: bool) -> tuple[int, int, bool]:
     """Return start and end of the best passage, begun with its line or sentence, and whether it is an answered question."""
     marks = _marks(text, weights)
     if not marks:
-        return 0, _word_end(text, 0, min(len(text), SNIPPET_CHARS)), False
-    most = SNIPPET_CHARS
+        return 0, _word_end(text, 0, min(len(text), most)), False
     left, right = _densest(text, marks, weights, most)
     end = _SENTENCE_END.search(text, max(right - 1, 0), right + most) if answered else None
     asks = end is not None and end.group() in "?？"
@@ -441,7 +462,7 @@ def _marks(text: str, weights: Mapping[str, float]) -> list[tuple[int, int, str]
 
 def _begin(name: str) -> str:
     """Return what all words begin with that have this term, or its root: the last letter of a term may be another one."""
-    return name if len(name) < 3 else name[: min(len(name), _ROOT_LETTERS) - 1]  # noqa: PLR2004 so short ones lost no ending
+    return name if len(name) < 3 else name[: min(len(name), ROOT_LETTERS) - 1]  # noqa: PLR2004 so short ones lost no ending
 
 
 def _densest(text: str, marks: Sequence[tuple[int, int, str]], weights: Mapping[str, float], most: int) -> tuple[int, int]:

@@ -1,58 +1,65 @@
-"""Passages that stand beside a message before it is answered, without being asked for: short quotes of earlier pages."""
+"""Evidence: short passages of earlier pages, quoted next to a message before it is answered, without being asked for."""
 
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
+from memci.archive.catalogue.page_search import IndexHit
+from memci.archive.catalogue.questions import asks
+from memci.archive.catalogue.search import Filter
 from memci.chapters.page import MessageNode, Page
+from memci.engine.commands import folding
 from memci.engine.core.core import Core
 from memci.engine.core.indexing import entry_text, indexed_text
 from memci.engine.core.monitor import Prefetch, PrefetchFailed, logger
 from memci.engine.history import blocks
 from memci.engine.history.events import PassagesQuoted
 from memci.engine.reading import mentions, pages
-from memci.engine.reading.searching import Hit, permitted, search
+from memci.engine.reading.searching import open_entries, permitted, visible
+from memci.engine.view import planner
 from memci.errors import CorruptError, UnavailableError
+from memci.messages import codec
 from memci.messages.headline import MARK, unheaded
+from memci.messages.message import Message
 
-LEAST_SCORE = 0.25
-"""How well a page has to match to be quoted, as ``Hit.score`` tells. On real conversations, questions about earlier pages find
-most of their evidence above it; what is below is rarely about the same."""
+LEAST_SCORE, LEAST_SCORE_OF_AGENT = 0.1, 0.2
+"""Score that a page needs to be quoted: in talk, and where the model calls tools, as an agent looks things up itself. On LoCoMo,
+nine questions in ten find their evidence above the first; of taubench's questions one in four is above the second."""
 
-_MOST_HITS = 20
-_MOST_HITS_OF_VALUE = 3
-_MOST_VALUES = 4  # that passages are looked for beside one result
+_LEAST_OF_BEST = 0.4  # of the best page's score
+_MOST_PAGES = 5  # that are read for one message
+_PASSAGE_CHARACTERS = 250  # of a page; with 200, 5 points less of LoCoMo's answers are in five of them
+_MOST_TOKENS, _MOST_SHARE = 320, 0.08  # of the passages of one message, where the setting is auto; of the budget
+_LEAST_TOKENS = 60  # in which nothing useful can be quoted
+_MOST_PAGES_OF_VALUE = 1
+_MOST_VALUES = 4  # that passages are looked for next to one result
 _MOST_LOOKED_UP = 16  # of values that may be rare
 _MOST_READ = 20_000  # characters of a result that are searched for an error
+_MOST_ASKED = 1_000  # characters at each end of a long message
 _USER_SHARE = 2 / 3  # of the tokens of a turn's passages, where tools are offered: the rest is for what these name
 
 _SHORT = 40  # characters of a passage that says little without the one before it
-_MARK = re.compile("^> ?", re.MULTILINE)
+_NAME_CHARACTERS = 40
 
 Passage: TypeAlias = dict[str, str]
 
 
 def quote(core: Core, budget: int, heard: int) -> int:
-    """Quote passages beside what the user said, or what tools answered, before the next call; once for each message.
+    """Quote passages next to what the user said, or what tools answered, before the next call; once for each message.
 
-    Of what tools answered, only for rare values that were not in view: see ``_named``. Return the sequence number of the newest
-    message for which passages were looked for, which the window notes; *heard* is the last. Costs a search, or one a value.
+    What the user says is searched for where it asks something, or names a rare value that is not in view; what tools answered
+    only for such values, see ``_unseen_values``. Return the sequence number of the newest message for which passages were looked
+    for, which the window notes; *heard* is the last. Cost does not depend on the length of the history.
     """
-    page = core.state.active.open_page
-    if page is None or page.tail is None or page.tail.seq <= heard:
+    page, most = core.state.active.open_page, most_tokens(core, budget)
+    if page is None or page.tail is None or page.tail.seq <= heard or most < _LEAST_TOKENS:
         return heard  # it has what there was, or had it until something else needed the room
     try:
-        if page.only_user:
-            query = "\n".join(entry_text(node.message) for node in page.nodes() if node.seq > heard)
-            hits = [hit for hit in search(core, query, _MOST_HITS, where=permitted(core)) if hit.score >= LEAST_SCORE]
-        elif page.tail.message.speaker == "tool" and not page.open_calls and (named := _named(core, page)):
-            where = permitted(core)
-            found = [(value, hit) for value in named for hit in search(core, value, _MOST_HITS_OF_VALUE, where=where)]
-            hits = [hit for value, hit in found if value in hit.snippet]
-        else:
-            return heard
-        events = _quoted(core, budget, page.tail, [hit for hit in hits if hit.index != page.index])
+        hits = _hits(core, page, heard)
+        if hits and _make_room(core, budget, most):
+            hits = _hits(core, page, heard)  # what has folded can be quoted
+        events = _quoted(core, budget, most, page.tail, hits)
     except (UnavailableError, CorruptError) as error:
         logger(core.key).warning("session %r: no passages could be quoted: %s", core.session_id, error)
         core.monitor.tell(PrefetchFailed(error=error))
@@ -63,6 +70,12 @@ def quote(core: Core, budget: int, heard: int) -> int:
         pages_quoted = tuple(dict.fromkeys(each["page"] for each in passages))
         core.monitor.tell(Prefetch(pages=pages_quoted, tokens=events[-1].tokens))
     return page.tail.seq
+
+
+def most_tokens(core: Core, budget: int) -> int:
+    """Return how many tokens the passages of one message may have."""
+    tokens = core.config.recall.passages_tokens
+    return tokens if isinstance(tokens, int) else int(min(_MOST_TOKENS, _MOST_SHARE * budget))
 
 
 def giving_way(core: Core, index: str, room: float) -> list[PassagesQuoted]:
@@ -79,11 +92,56 @@ def dropped(seqs: Collection[int]) -> list[PassagesQuoted]:
     return [PassagesQuoted(beside=seq, passages=[], tokens=0) for seq in seqs]
 
 
-def _named(core: Core, page: Page) -> list[str]:
-    """Return rare values in the arguments of the last calls, and in errors that answer them, that were not in view before.
+def _make_room(core: Core, budget: int, most: float) -> bool:
+    """Fold before passages are chosen, where they would not fit, and return whether any page folded."""
+    layout = core.lay_out(core.state, core.state.settled)
+    if layout.tokens + most * core.state.scale <= budget:
+        return False
+    return bool(folding.fold(core, planner.plan_budget(core.state, core.config, layout, int(budget - most))).seq)
 
-    Those that pages out of view hold: what was known of a file, or how an error ended. O(window) where there are such values.
-    """
+
+def _hits(core: Core, page: Page, heard: int) -> list[IndexHit]:
+    """Return the pages that match what the user said since, or what tools answered, best first."""
+    assert page.tail is not None
+    if page.only_user:
+        return _hits_of_user(core, page, heard)
+    if page.tail.message.speaker == "tool" and not page.open_calls:
+        return _hits_of_values(core, page, _texts_of_call(page))
+    return []
+
+
+def _hits_of_user(core: Core, page: Page, heard: int) -> list[IndexHit]:
+    """Return the pages that match what the user has just said, best first."""
+    text = "\n".join(entry_text(node.message) for node in page.nodes() if node.seq > heard)
+    if not asks(text):
+        return _hits_of_values(core, page, [text])
+    if len(text) > 2 * _MOST_ASKED:
+        text = f"{text[:_MOST_ASKED]}\n{text[-_MOST_ASKED:]}"
+    hits = _search(core, text, _MOST_PAGES)
+    calls = any(node.message.calls for each in core.state.active.pages() for node in each.nodes())
+    least_score = LEAST_SCORE_OF_AGENT if calls else LEAST_SCORE
+    least = max(least_score, _LEAST_OF_BEST * hits[0].score) if hits else 0.0
+    return [hit for hit in hits if hit.score >= least]
+
+
+def _hits_of_values(core: Core, page: Page, texts: Iterable[str]) -> list[IndexHit]:
+    """Return the pages that hold rare values of some texts which are not in view."""
+    values = _unseen_values(core, texts, {node.message.raw for node in page.nodes()})
+    hits = (hit for value in values for hit in _search(core, value, _MOST_PAGES_OF_VALUE) if value in hit.snippet)
+    return [hit for hit in hits if hit.index != page.index][:_MOST_PAGES]
+
+
+def _search(core: Core, query: str, limit: int) -> list[IndexHit]:
+    """Return pages that are not in view, or only in part, and that the model may read."""
+    only = Filter(where=permitted(core), exclude=visible(core.state))
+    extra = open_entries(core)
+    return core.ask(
+        lambda index: index.find_passages(query, limit=limit, characters=_PASSAGE_CHARACTERS, only=only, extra=extra)
+    )
+
+
+def _texts_of_call(page: Page) -> list[str]:
+    """Return the arguments of the last calls, and the errors that answer them."""
     from memci.archive.summarizers.passage import ERROR_LINE  # noqa: PLC0415 (compiles many patterns)
 
     last: list[MessageNode] = []
@@ -91,67 +149,84 @@ def _named(core: Core, page: Page) -> list[str]:
         last.append(node)
         if node.message.calls:
             break
-    texts = [call.arguments for node in last for call in node.message.calls]
-    texts += [
-        line[0] for node in last if node.message.answers for line in ERROR_LINE.finditer(entry_text(node.message)[:_MOST_READ])
-    ]
-    said = dict.fromkeys(value for text in texts for value in mentions.values(text))
-    new = {node.message.raw for node in last}
-    shown = [message.raw for message in core.lay_out(core.state, core.state.settled).view.messages if message.raw not in new]
-    unseen = [value for value in said if not any(value.encode("utf-8", "replace") in raw for raw in shown)]
+    arguments = [call.arguments for node in last for call in node.message.calls]
+    results = (entry_text(node.message)[:_MOST_READ] for node in last if node.message.answers)
+    return arguments + [line[0] for text in results for line in ERROR_LINE.finditer(text)]
+
+
+def _unseen_values(core: Core, texts: Iterable[str], own: Collection[bytes]) -> list[str]:
+    """Return the rare values of some texts that pages out of view hold, and that no message in view but one's *own* shows.
+
+    Such as what is known of a file, or how an error ended. O(window) where there are values.
+    """
+    values = list(dict.fromkeys(value for text in texts for value in mentions.values(text)))
+    if not values:
+        return []
+    shown = [message.raw for message in _messages(core) if message.raw not in own]
+    unseen = [value for value in values if not _is_in(shown, value)]
     return [value for value in unseen[:_MOST_LOOKED_UP] if mentions.is_rare(core, value, hidden=1)][:_MOST_VALUES]
 
 
-def _quoted(core: Core, budget: int, beside: MessageNode, hits: list[Hit]) -> list[PassagesQuoted]:
-    """Return the events that quote the best hits, as far as there is room.
+def _messages(core: Core) -> list[Message]:
+    return core.lay_out(core.state, core.state.settled).view.messages
 
-    Others leave when the user speaks again, and when the share is full: that was cheaper than to send them until the next fold.
-    """
-    state, recall = core.state, core.config.recall
-    open_seqs, left = state.open_seqs(), list[int]()
-    others = dict(state.recalled.quotes)
+
+def _is_in(raws: Iterable[bytes], text: str) -> bool:
+    """Return whether one of some messages, as JSON, has a text."""
+    written = codec.encode(text)[1:-1]
+    return any(written in raw for raw in raws)
+
+
+def _quoted(core: Core, budget: int, most: float, beside: MessageNode, hits: list[IndexHit]) -> list[PassagesQuoted]:
+    """Return the events that quote the best hits, as far as there is room, and by which older passages leave."""
+    state = core.state
+    open_seqs, others = state.open_seqs(), dict(state.recalled.quotes)
     tools = state.settled is not None and state.settled.tools_tokens > 0
-    most = recall.passages_tokens * (_USER_SHARE if tools and beside.message.from_user else 1)
+    most *= _USER_SHARE if tools and beside.message.from_user else 1
     most -= sum(each.tokens for seq, each in others.items() if seq in open_seqs) * state.scale
-    room = recall.max_share * budget - sum(each.tokens for each in state.recalled.attachments.values()) * state.scale
-    if beside.message.from_user or most + sum(each.tokens for each in others.values()) * state.scale > room:
-        left = [seq for seq in others if seq not in open_seqs]
-        others = {seq: quotes for seq, quotes in others.items() if seq in open_seqs}
+    room = core.config.recall.max_share * budget - sum(each.tokens for each in state.recalled.attachments.values()) * state.scale
+    closed = [seq for seq in others if seq not in open_seqs]
+    is_full = most + sum(each.tokens for each in others.values()) * state.scale > room
+    left = closed if closed and (is_full or _is_cheaper_without(core, closed, budget)) else []
+    others = {seq: quotes for seq, quotes in others.items() if seq not in left}
     room -= sum(each.tokens for each in others.values()) * state.scale
     most = math.floor(min(most, room) / state.scale)
-    standing = _standing(core, (each for quotes in others.values() for each in quotes.passages)) if hits else ""
     event = PassagesQuoted(beside=beside.seq, passages=[], tokens=0)
-    for hit in hits:
-        new = _new(_passages(core, hit), standing)
-        more = _event(core, beside.seq, [*event.passages, *new])
-        if new and more.tokens <= most:
-            event = more
-            standing = "\n".join([standing, *map(_told, new)])
+    if hits:
+        passing = {quotes.block.raw for seq, quotes in state.recalled.quotes.items() if seq in left}
+        shown = [message.raw for message in _messages(core) if message.raw not in passing]
+        for hit in hits:
+            new = _new(_passages(core, hit, tools=not beside.message.from_user), shown, event.passages)
+            more = _event(core, beside.seq, [*event.passages, *new])
+            if new and more.tokens <= most:
+                event = more
     return dropped(left) + ([event] if event.passages else [])
 
 
-def _new(passages: Iterable[Passage], standing: str) -> list[Passage]:
-    """Return the passages of a page that do not stand in the window, with short ones beside them, such as an answer."""
-    left = [each for each in passages if _told(each) not in standing]
-    new = [each for each in left if _words(each["text"]) not in standing]
-    return [each for each in left if each in new or len(each["text"]) < _SHORT] if new else []
+def _is_cheaper_without(core: Core, seqs: Collection[int], budget: int) -> bool:
+    """Return whether to drop older passages now costs less than to send them until the next fold.
+
+    Without them, the provider writes to its cache again what follows the first of them; with them, it reads them at each call.
+    """
+    state, prices = core.state, core.config.prices
+    tokens = sum(state.recalled.quotes[seq].tokens for seq in seqs)
+    first, after = min(seqs), 0
+    for page in reversed(list(state.active.pages())):
+        nodes = [node for node in page.nodes() if node.seq >= first]
+        if not nodes:
+            break
+        after += sum(node.tokens for node in nodes)
+    left = planner.calls_to_fold(state, core.config, budget)
+    return (prices.write - prices.read) * after < prices.read * tokens * left
 
 
-def _standing(core: Core, quoted: Iterable[Mapping[str, str]]) -> str:
-    """Return the words that stand in the window, with those of passages that stay: one of them brings nothing. O(window)."""
-    passing = {quotes.block.raw for quotes in core.state.recalled.quotes.values()}
-    shown = core.lay_out(core.state, core.state.settled).view.messages
-    texts = [_words(indexed_text(message)) for message in shown if message.raw not in passing]
-    return "\n".join([*texts, *map(_told, quoted)])
-
-
-def _told(passage: Mapping[str, str]) -> str:
-    return f"{passage['address']} {_words(passage['text'])}"
-
-
-def _words(text: str) -> str:
-    """Return the words of a text between single spaces, without the marks in front of quoted lines."""
-    return " ".join(_MARK.sub("", text).split())
+def _new(passages: Iterable[Passage], shown: Collection[bytes], others: Collection[Passage]) -> list[Passage]:
+    """Return the passages of a page that are not in view, with short ones next to them, such as an answer."""
+    texts = {each["text"] for each in others}
+    passages = list(passages)
+    is_shown = [each["text"] in texts or all(_is_in(shown, line) for line in each["text"].splitlines()) for each in passages]
+    new = [each for each, known in zip(passages, is_shown, strict=True) if not known]
+    return [each for each in passages if each in new or len(each["text"]) < _SHORT] if new else []
 
 
 def _event(core: Core, beside: int, passages: list[Passage]) -> PassagesQuoted:
@@ -159,13 +234,16 @@ def _event(core: Core, beside: int, passages: list[Passage]) -> PassagesQuoted:
     return PassagesQuoted(beside=beside, passages=passages, tokens=tokens)
 
 
-def _passages(core: Core, hit: Hit) -> Iterator[Passage]:
-    """Yield the passages of a hit, one for each entry that its snippet takes lines from; none that the window shows."""
-    page, best = pages.load(core, hit.index), int(hit.entry.rpartition("/")[2])
+def _passages(core: Core, hit: IndexHit, *, tools: bool) -> Iterator[Passage]:
+    """Yield the passages of a hit, one for each entry that its snippet has lines of; none that the window shows.
+
+    Without *tools*, none of tools: a question's words are all over their results, and pieces of them answer little.
+    """
+    page = pages.load(core, hit.index)
     opening = core.state.opening
     shown = opening.length if opening is not None and opening.index == hit.index else 0
     nodes = dict(enumerate(page.nodes(), start=1))
-    near = sorted(nodes, key=lambda position: (abs(position - best), position < best))
+    near = sorted(nodes, key=lambda position: (abs(position - hit.entry), position < hit.entry))
     texts = {position: unheaded(nodes[position].message, indexed_text(nodes[position].message)) for position in near}
     whole = {position: {line.strip() for line in text.split("\n")} for position, text in texts.items()}
     places: dict[int, list[str]] = {}
@@ -173,8 +251,20 @@ def _passages(core: Core, hit: Hit) -> Iterator[Passage]:
         said = [position for position in near if line.strip() in whole[position]]  # a short answer may be a part of any word
         said += [position for position in near if line in texts[position]]
         if said or MARK not in line:  # a headline stands in none of them
-            places.setdefault([*said, best][0], []).append(line)
+            places.setdefault([*said, hit.entry][0], []).append(line)
     for place, lines in places.items():
-        if place > shown:
-            role, at = nodes[place].message.speaker, nodes[place].at
-            yield {"page": hit.index, "address": f"{hit.index}/{place}", "role": role, "at": at, "text": "\n".join(lines)}
+        node = nodes[place]
+        name = _name(node.message)
+        text = "\n".join(lines).removeprefix(f"{name}: ") if name else "\n".join(lines)
+        if place > shown and text and (tools or node.message.speaker != "tool"):
+            speaker = f"{node.message.speaker} {_NAME_BLANKS.sub(' ', name)[:_NAME_CHARACTERS]}".rstrip()
+            yield {"page": hit.index, "address": f"{hit.index}/{place}", "role": speaker, "at": node.at, "text": text}
+
+
+_NAME_BLANKS = re.compile("\\s+")
+
+
+def _name(message: Message) -> str:
+    """Return the name of who said a message; empty where it has none."""
+    name = message.value().get("name") if message.speaker in ("user", "assistant") else None
+    return name if isinstance(name, str) else ""

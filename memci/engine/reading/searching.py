@@ -212,6 +212,11 @@ def _moment(value: object, path: str, clock: time) -> str:
         raise refusal(path, value, allowed) from None
 
 
+def open_entries(core: Core) -> list[ExtraPage]:
+    """Return the entries of the open page that the last window shows as stubs, to be searched: the index does not have them."""
+    return _open_page(core, _in_part(core.state))
+
+
 def _open_page(core: Core, only: Collection[int] | None = None) -> list[ExtraPage]:
     """Return the open page, which the index has once it is complete; of its entries *only* some, by sequence number."""
     page = core.state.active.open_page

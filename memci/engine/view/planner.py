@@ -329,6 +329,12 @@ def _stale_tokens(state: State, layout: Layout) -> int:
     return stale + math.floor(quotes * layout.scale)
 
 
+def calls_to_fold(state: State, config: Config, budget: int) -> float:
+    """Return about how many calls come before the next fold, by the mean tokens that a call has added so far. O(attached)."""
+    left = high_mark(state, config, budget) - _raw_tokens(state) - request_tokens(state)
+    return max(left, 0.0) / max(state.traffic.tokens_per_call * state.scale, 1.0)
+
+
 def low_mark(state: State, config: Config, layout: Layout, budget: int) -> float:
     """Return the low mark for a budget, in tokens of a whole window.
 

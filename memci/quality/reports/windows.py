@@ -62,6 +62,8 @@ class Figure:
 FIGURES = (  # in the order of the tables
     Figure("evidence_in_view", "evidence in view %", lambda row: _mean(row.asked.in_view, row.asked.questions)),
     Figure("asking_cost", "cost of asking", lambda row: row.asked.cost(PRICES)),
+    Figure("asked_at_page", "at page, asked %", lambda row: _mean(row.asked.at_page, row.asked.questions)),
+    Figure("asked_owned", "owned, asked %", lambda row: _mean(row.asked.owned, row.asked.owners)),
     Figure("at_page", "at page %", lambda row: _mean(row.evidence.at_page, row.evidence.questions)),
     Figure("owned_at_page", "owned at page %", lambda row: _mean(row.evidence.owned, row.evidence.owners)),
     Figure("owned_in_rows", "owned in rows %", lambda row: _mean(row.evidence.row_owned, row.evidence.row_owners)),

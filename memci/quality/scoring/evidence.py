@@ -114,18 +114,39 @@ def _visible(said: Sequence[bytes], rendered: Iterable[bytes]) -> set[int]:
     return visible
 
 
-def find_asked(engine: ContextEngine, conversation: Conversation, meter: PromptMeter) -> Asked:
+@attrs.frozen
+class _Rows:
+    """Rows that a contents page has for the evidence of one question."""
+
+    lines: list[str]  # of each page, empty where it has none
+    near: list[str]  # the same, with the row before it
+
+    @classmethod
+    def of(cls, contents: ShownContents, pages: Iterable[HeldPage]) -> "_Rows":
+        before = {page: earlier for earlier, page in pairwise(contents.lines)}
+        names = [page.page for page in pages]
+        lines = [contents.lines.get(name, "") for name in names]
+        earlier = [contents.lines.get(before.get(name, ""), "") for name in names]
+        return cls(lines, [f"{row}\n{line}" for row, line in zip(earlier, lines, strict=True)])
+
+    def owned(self, owner: str) -> list[str]:
+        """Return the rows next to a name."""
+        return [line for line, near in zip(self.lines, self.near, strict=True) if _names(owner, near)]
+
+
+def find_asked(engine: ContextEngine, conversation: Conversation, pages: Sequence[HeldPage], meter: PromptMeter) -> Asked:
     """Ask each question as the user, after the conversation, and return what that call shows. O(questions · the window).
 
-    What a window has of a contents page does not count: the evidence is in view word for word, or as a quotation of it.
+    Evidence is in view word for word, or as a quotation of it; at its page also in the page's row of the contents page.
     """
     turns, said, found = EvidenceTurns(conversation), _said(conversation), Asked()
-    own = set(said)
+    own, page_of = set(said), pages_by_message(pages)
     for question in conversation.questions:
         wanted = turns.held(question)
         if not wanted:
             continue
-        found += Asked(questions=1)
+        owner = turns.owner(question)
+        found += Asked(questions=1, owners=bool(owner))
         try:
             window = engine.asked(question.question)
         except BudgetError:
@@ -137,9 +158,18 @@ def find_asked(engine: ContextEngine, conversation: Conversation, meter: PromptM
         whole = {number: full_text(conversation.messages[number]) for number in numbers}
         quotes = [line[len(_QUOTED) :] for text in others for line in text.split("\n") if line.startswith(_QUOTED)]
         quoted = [line for line in quotes if line.strip() and any(line.strip() in text for text in whole.values())]
-        shown = turns.text(numbers & _visible(said, rendered), quoted)
-        sizes = Asked(calls=1, tokens=prompt.tokens, length=prompt.length, prefix=prompt.prefix)
-        found += attrs.evolve(sizes, in_view=shown.share(wanted))
+        visible = numbers & _visible(said, rendered)
+        held = [page for page in held_pages(page_of, question.evidence) if page is not None]
+        rows = _Rows.of(ShownContents(others), held)
+        found += Asked(
+            calls=1,
+            tokens=prompt.tokens,
+            length=prompt.length,
+            prefix=prompt.prefix,
+            in_view=turns.text(visible, quoted).share(wanted),
+            at_page=turns.text(visible, [*quoted, *rows.lines]).share(wanted),
+            owned=turns.text(visible, [*quoted, *rows.owned(owner)]).share(wanted) if owner else 0.0,
+        )
     return found
 
 
@@ -156,7 +186,6 @@ def find_evidence(conversation: Conversation, window: Sequence[Mapping[str, Any]
     everything = Text("\n".join(texts.values()), conversation.lang)
     contents = ShownContents(texts[raw] for raw in texts.keys() - set(said))
     visible = _visible(said, rendered)
-    before = {page: earlier for earlier, page in pairwise(contents.lines)}
     page_of = pages_by_message(pages)
     gone = [page.page for page in pages if not (page.verbatim and visible.issuperset(page.messages))]
     found = Evidence(left=len(gone), listed=len(contents.lines.keys() & gone))
@@ -172,11 +201,10 @@ def find_evidence(conversation: Conversation, window: Sequence[Mapping[str, Any]
         kept = [page for page in held if page is not None]
         folded = [page for page in kept if not (page.verbatim and set(page.messages) & evidence <= visible)]
         rows = sorted(contents.search(question.question, ROWS), key=len)
-        verbatim, lines = turns.numbers(evidence) & visible, [contents.lines.get(page.page, "") for page in kept]
-        places = turns.text(verbatim, lines)
+        verbatim, shown_rows = turns.numbers(evidence) & visible, _Rows.of(contents, kept)
+        places = turns.text(verbatim, shown_rows.lines)
         owner = turns.owner(question) if wanted else ""
-        near = [(line, contents.lines.get(before.get(page.page, ""), "")) for page, line in zip(kept, lines, strict=True)]
-        owned = turns.text(verbatim, [line for line, earlier in near if _names(owner, f"{earlier}\n{line}")]).share(wanted)
+        owned = turns.text(verbatim, shown_rows.owned(owner)).share(wanted)
         only_rows = bool(owner) and not verbatim and bool(folded)
         found += Evidence(
             questions=bool(wanted),
