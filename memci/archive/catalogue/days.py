@@ -28,7 +28,9 @@ _FORMS = (
     re.compile(f"(?<![\\d-]){_YEAR}[-/.](?P<month>\\d{{1,2}})[-/.]{_DAY}(?!\\d)"),
     re.compile(f"(?<!\\d)(?:{_YEAR}年)?(?P<month>\\d{{1,2}})月{_DAY}[日号號]"),
     re.compile(f"(?<![\\d.]){_DAY}\\.(?P<month>\\d{{1,2}})\\.{_YEAR}(?!\\w)"),
-    re.compile(f"(?<![\\d.,]){_DAY}(?:st|nd|rd|th|er|º|\\.)?\\s+(?:of\\s+|de\\s+|di\\s+)?{_NAME}\\b\\.?(?:,?\\s+(?:de\\s+)?{_YEAR})?"),
+    re.compile(
+        f"(?<![\\d.,]){_DAY}(?:st|nd|rd|th|er|º|\\.)?\\s+(?:of\\s+|de\\s+|di\\s+)?{_NAME}\\b\\.?(?:,?\\s+(?:de\\s+)?{_YEAR})?"
+    ),
     re.compile(f"\\b{_NAME}\\.?\\s+{_DAY}(?:st|nd|rd|th)?(?![\\d:.,]\\d|\\w)(?:,?\\s+{_YEAR})?"),
 )
 _LAST_CHARACTER = 4_000  # of a text that is read

@@ -12,7 +12,7 @@ import orjson
 
 from memci.archive import disk
 from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts
-from memci.archive.catalogue.search import ROOT_LETTERS, PageText, page_text
+from memci.archive.catalogue.search import PageText, page_text
 from memci.archive.refusal import MORE_DESCRIPTORS, loading
 from memci.errors import CorruptError, UnavailableError
 
@@ -22,8 +22,9 @@ with loading("sqlite3"):
 # Raise it with every change of the tables, or of what they hold: ``search.page_text``, ``indexing.entry_text``.
 SCHEMA_VERSION = 13
 
-# Texts are there once: the full-text index keeps none, and says which words stand where (in ``term``).
-_SCHEMA = f"""
+# Texts are there once: the full-text index keeps none, and says which words stand where (in ``term``). It has an index of the
+# first six letters of words, ``search.ROOT_LETTERS``, so that the first pages with a root are found without reading the others.
+_SCHEMA = """
 CREATE TABLE meta (
     id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, mark TEXT NOT NULL,
     pages INTEGER NOT NULL, entries INTEGER NOT NULL, terms INTEGER NOT NULL,  -- of searchable pages
@@ -56,7 +57,7 @@ CREATE TABLE checkpoint (
     at TEXT NOT NULL, ttl_turns INTEGER, variables TEXT NOT NULL
 ) STRICT;
 CREATE TABLE annotation (seq INTEGER, name TEXT, value TEXT, PRIMARY KEY (seq, name)) STRICT, WITHOUT ROWID;
-CREATE VIRTUAL TABLE search USING fts5 (user, page, contents, content = '', tokenize = 'ascii', prefix = '{ROOT_LETTERS}');
+CREATE VIRTUAL TABLE search USING fts5 (user, page, contents, content = '', tokenize = 'ascii', prefix = '6');
 CREATE VIRTUAL TABLE term USING fts5vocab (search, instance);
 INSERT INTO search (search, rank) VALUES ('automerge', 8);  -- parts that are merged at once: more are written less often
 """

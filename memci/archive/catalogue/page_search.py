@@ -87,7 +87,7 @@ class PageSearch:
     the rarest terms alone, and the cost does not depend on the number of pages.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (each narrows it in another way)
         self,
         database: Database,
         query: str,
@@ -120,7 +120,9 @@ class PageSearch:
         self._total: float | None = None
         if rare_only:
             rare = self._rare_terms(counts)
-            self._total = sum(search.weigh(self.counted.pages, {name: count or _UNKNOWN for name, count in counts.items()}).values())
+            self._total = sum(
+                search.weigh(self.counted.pages, {name: count or _UNKNOWN for name, count in counts.items()}).values()
+            )
             self._counts = {name: count for name, count in self._counts.items() if name in rare}
             self._weights = {name: weight for name, weight in self._weights.items() if name in rare}
             for page in self._beside.values():
@@ -149,8 +151,8 @@ class PageSearch:
                 line = page.best or page.first_line(only.roles)
                 entry, role, at, passage = self._passage(line, entries[place], only.roles)
                 told = self._why(page, cosines)
-                score = score if self._total is None else score / page.most_score
-                hits.append(IndexHit(index=index, entry=entry, at=at, role=role, score=score, snippet=passage, why=told))
+                share = score if self._total is None else score / page.most_score
+                hits.append(IndexHit(index=index, entry=entry, at=at, role=role, score=share, snippet=passage, why=told))
             if len(hits) == limit:
                 break
         return hits

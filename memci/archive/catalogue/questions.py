@@ -1,7 +1,5 @@
 """Questions, and requests to look back, in what a user says: the messages for which earlier pages are searched unasked."""
 
-import re
-
 from memci.archive.summarizers.words import compiled
 
 _MOST_READ = 2_000  # characters at each end of a message
@@ -21,8 +19,9 @@ _LOOKING_BACK = (
     "\\b(?:remind me|tell me|show me|look up|find (?:me )?the|list (?:all|the|every)|recap|summari[sz]e|go back to|remember when"
     "|(?:we|you|i) (?:said|told|mentioned|discussed|agreed|decided|talked|recommended|suggested|used|wrote|called)"
     "|last time|earlier|previous(?:ly)?|from before|as before|again the|the same as"
-    "|erinner|sag mir|zeig mir|nochmal|vorhin|letztes mal|wie zuvor|rappelle|dis-moi|montre-moi|la dernière fois|tout à l['’]heure"
-    "|recuérdame|dime|muéstrame|la última vez|antes dijiste|ricordami|dimmi|l['’]ultima volta|lembra|diga-me|da última vez"
+    "|erinner|sag mir|zeig mir|nochmal|vorhin|letztes mal|wie zuvor|rappelle|dis-moi|montre-moi|la dernière fois"
+    "|tout à l['’]heure|recuérdame|dime|muéstrame|la última vez|antes dijiste"
+    "|ricordami|dimmi|l['’]ultima volta|lembra|diga-me|da última vez"
     "|напомни|скажи|покажи|в прошлый раз)"
 )
 _UNSPACED = (

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from typing import TypeAlias
 
 from memci.archive.catalogue.page_search import IndexHit
@@ -15,6 +15,7 @@ from memci.engine.core.indexing import entry_text, indexed_text
 from memci.engine.core.monitor import Prefetch, PrefetchFailed, logger
 from memci.engine.history import blocks
 from memci.engine.history.events import PassagesQuoted
+from memci.engine.history.state import USER
 from memci.engine.reading import mentions, pages
 from memci.engine.reading.searching import open_entries, permitted, visible
 from memci.engine.view import planner
@@ -41,35 +42,52 @@ _USER_SHARE = 2 / 3  # of the tokens of a turn's passages, where tools are offer
 
 _SHORT = 40  # characters of a passage that says little without the one before it
 _NAME_CHARACTERS = 40
+_BLANKS, _QUOTE_MARK = re.compile("\\s+"), re.compile("^> ?", re.MULTILINE)
 
 Passage: TypeAlias = dict[str, str]
 
 
-def quote(core: Core, budget: int, heard: int) -> int:
+def quote(core: Core, budget: int) -> int:
     """Quote passages next to what the user said, or what tools answered, before the next call; once for each message.
 
     What the user says is searched for where it asks something, or names a rare value that is not in view; what tools answered
-    only for such values, see ``_unseen_values``. Return the sequence number of the newest message for which passages were looked
-    for, which the window notes; *heard* is the last. Cost does not depend on the length of the history.
+    only for such values, see ``_unseen_values``. Return the sequence number of the newest message for which the window notes that
+    passages were looked for. Where there are none, the process alone knows: it writes nothing. The cost does not depend on the
+    length of the history.
     """
-    page, most = core.state.active.open_page, most_tokens(core, budget)
-    if page is None or page.tail is None or page.tail.seq <= heard or most < _LEAST_TOKENS:
-        return heard  # it has what there was, or had it until something else needed the room
+    page, settled = core.state.active.open_page, core.state.settled
+    noted = settled.passages_seq if settled is not None else 0
+    if page is None or page.tail is None or core.read_only:
+        return noted
+    if page.tail.seq <= max(noted, core.prepared.searched_seq) or not _has_more(core):
+        return noted  # it has what there was, or had it until something else needed the room
+    most = most_tokens(core, budget)
+    if most < _LEAST_TOKENS:
+        return noted
+    core.prepared.searched_seq = page.tail.seq
     try:
-        hits = _hits(core, page, heard)
+        hits = _hits(core, page, noted)
         if hits and _make_room(core, budget, most):
-            hits = _hits(core, page, heard)  # what has folded can be quoted
+            hits = _hits(core, page, noted)  # what has folded can be quoted
         events = _quoted(core, budget, most, page.tail, hits)
     except (UnavailableError, CorruptError) as error:
         logger(core.key).warning("session %r: no passages could be quoted: %s", core.session_id, error)
         core.monitor.tell(PrefetchFailed(error=error))
-        return heard
-    if events:
-        core.commit(events)
-    if events and (passages := events[-1].passages):
+        return noted
+    if not events:
+        return noted
+    core.commit(events)
+    if passages := events[-1].passages:
         pages_quoted = tuple(dict.fromkeys(each["page"] for each in passages))
         core.monitor.tell(Prefetch(pages=pages_quoted, tokens=events[-1].tokens))
     return page.tail.seq
+
+
+def _has_more(core: Core) -> bool:
+    """Return whether the session has more than the window shows: pages out of view, or entries shown in part. O(1)."""
+    state = core.state
+    has_stubs = state.settled is not None and bool(state.settled.stubs)
+    return has_stubs or state.last_fold is not None or len(state.active) < state.next_number[USER] - 1
 
 
 def most_tokens(core: Core, budget: int) -> int:
@@ -135,9 +153,7 @@ def _search(core: Core, query: str, limit: int) -> list[IndexHit]:
     """Return pages that are not in view, or only in part, and that the model may read."""
     only = Filter(where=permitted(core), exclude=visible(core.state))
     extra = open_entries(core)
-    return core.ask(
-        lambda index: index.find_passages(query, limit=limit, characters=_PASSAGE_CHARACTERS, only=only, extra=extra)
-    )
+    return core.ask(lambda index: index.find_passages(query, limit=limit, characters=_PASSAGE_CHARACTERS, only=only, extra=extra))
 
 
 def _texts_of_call(page: Page) -> list[str]:
@@ -193,10 +209,11 @@ def _quoted(core: Core, budget: int, most: float, beside: MessageNode, hits: lis
     most = math.floor(min(most, room) / state.scale)
     event = PassagesQuoted(beside=beside.seq, passages=[], tokens=0)
     if hits:
+        own = _words(entry_text(beside.message))
         passing = {quotes.block.raw for seq, quotes in state.recalled.quotes.items() if seq in left}
         shown = [message.raw for message in _messages(core) if message.raw not in passing]
         for hit in hits:
-            new = _new(_passages(core, hit, tools=not beside.message.from_user), shown, event.passages)
+            new = _new(_passages(core, hit, tools=not beside.message.from_user), shown, own, event.passages)
             more = _event(core, beside.seq, [*event.passages, *new])
             if new and more.tokens <= most:
                 event = more
@@ -220,13 +237,23 @@ def _is_cheaper_without(core: Core, seqs: Collection[int], budget: int) -> bool:
     return (prices.write - prices.read) * after < prices.read * tokens * left
 
 
-def _new(passages: Iterable[Passage], shown: Collection[bytes], others: Collection[Passage]) -> list[Passage]:
-    """Return the passages of a page that are not in view, with short ones next to them, such as an answer."""
-    texts = {each["text"] for each in others}
-    passages = list(passages)
-    is_shown = [each["text"] in texts or all(_is_in(shown, line) for line in each["text"].splitlines()) for each in passages]
-    new = [each for each, known in zip(passages, is_shown, strict=True) if not known]
+def _new(passages: Iterable[Passage], shown: Collection[bytes], own: str, others: Collection[Passage]) -> list[Passage]:
+    """Return the passages of a page that are not in view, with short ones next to them, such as an answer.
+
+    The message that they stand next to may quote one in other lines: *own* has its words.
+    """
+    texts, passages = {each["text"] for each in others}, list(passages)
+
+    def is_shown(text: str) -> bool:
+        return text in texts or _words(text) in own or all(_is_in(shown, line) for line in text.splitlines())
+
+    new = [each for each in passages if not is_shown(each["text"])]
     return [each for each in passages if each in new or len(each["text"]) < _SHORT] if new else []
+
+
+def _words(text: str) -> str:
+    """Return the words of a text between single spaces, without the marks in front of quoted lines."""
+    return " ".join(_QUOTE_MARK.sub("", text).split())
 
 
 def _event(core: Core, beside: int, passages: list[Passage]) -> PassagesQuoted:
@@ -257,11 +284,8 @@ def _passages(core: Core, hit: IndexHit, *, tools: bool) -> Iterator[Passage]:
         name = _name(node.message)
         text = "\n".join(lines).removeprefix(f"{name}: ") if name else "\n".join(lines)
         if place > shown and text and (tools or node.message.speaker != "tool"):
-            speaker = f"{node.message.speaker} {_NAME_BLANKS.sub(' ', name)[:_NAME_CHARACTERS]}".rstrip()
+            speaker = f"{node.message.speaker} {_BLANKS.sub(' ', name)[:_NAME_CHARACTERS]}".rstrip()
             yield {"page": hit.index, "address": f"{hit.index}/{place}", "role": speaker, "at": node.at, "text": text}
-
-
-_NAME_BLANKS = re.compile("\\s+")
 
 
 def _name(message: Message) -> str:

@@ -86,9 +86,7 @@ def make_window(core: Core, budget: int | None, tools: Sequence[Mapping[str, Any
         message = f"{shown(budget)} is not a number of tokens above 0, or too large"
         raise ConfigError(message, path="budget")
     schemas, sha256, written = _checked_tools(tools)
-    heard = core.state.settled.passages_seq if core.state.settled is not None else 0
-    if core.config.recall.passages_tokens and not core.read_only:
-        heard = quoting.quote(core, budget, heard)
+    heard = quoting.quote(core, budget)
     if core.state.tree and not core.read_only:
         folding.show_outline(core)
     before = None

@@ -57,6 +57,7 @@ class Prepared:
     sent: SentPrompt | None = None  # the last window
     counted: int = 0  # its tokens by the counter, before the scale
     reported: SentPrompt | None = None  # the last one of which the provider's usage was reported
+    searched_seq: int = 0  # the newest message for which passages were looked for
     missing: int = 0  # pages that were opened since anything was prepared
 
 

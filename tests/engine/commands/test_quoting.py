@@ -100,11 +100,11 @@ def test_what_two_pages_say_is_quoted_once(recalled: int | None, times: int) -> 
 
 
 def test_what_speakers_with_names_say_stands_under_their_own_entries() -> None:
-    """A line of somebody with a name begins with it, and stands under the entry of who said it."""
+    """The name of a speaker is in front of the passage, next to the role, and not a part of it."""
     session = named_twice()
     session.fold([f"usr-{number}" for number in range(1, 5)])
     session.append(user("lighthouse ferry northern pier?"))
-    heads = ["user", "> Ann: When does the lighthouse ferry leave?", "assistant:", "> Bob: From the northern pier, at ten."]
+    heads = ["user Ann", "> When does the lighthouse ferry leave?", "assistant Bob:", "> From the northern pier, at ten."]
     lines = [line for block in blocks(session) for line in block.split("\n")]
     assert heads == [re.sub(r"^usr-\S+ |, .{10}:$", "", line) for line in lines[1:5]]
 
@@ -226,8 +226,8 @@ def test_the_bound_holds() -> None:
     assert 0 == asked(everything, passages_tokens=3).window().breakdown["recalled"]
 
 
-def test_off_by_default() -> None:
-    """Without the setting nothing is quoted."""
+def test_the_setting_turns_them_off() -> None:
+    """With 0 tokens nothing is quoted."""
     assert [] == quoted(asked("what was say3x4 say3x5?", passages_tokens=0))
 
 
@@ -388,3 +388,55 @@ def test_a_call_that_names_nothing_known_quotes_nothing(arguments: str, answer: 
     before = len(blocks(session))
     session.extend([calling("c", arguments=arguments), result("c", answer)])
     assert before == len(blocks(session))
+
+
+@pytest.mark.parametrize(
+    ("said", "addresses"),
+    [
+        ("please continue", []),
+        ("let us use `say3x4` again", ["usr-3/1", "usr-3/2"]),
+        ("and say3x4?", ["usr-3/1", "usr-3/2"]),
+    ],
+)
+def test_only_questions_and_rare_values_are_searched(said: str, addresses: list[str]) -> None:
+    """A request without content finds nothing; a literal value that is not in view is looked up in a statement too."""
+    assert addresses == quoted(asked(said))
+
+
+def test_a_statement_is_not_searched() -> None:
+    """It asks for nothing, even in words that a page has."""
+    session = told_twice()
+    session.append(user("thanks, the ferry to the lighthouse from the northern pier was lovely"))
+    assert [] == quoted(session)
+
+
+def test_a_message_without_passages_writes_nothing() -> None:
+    """A search that finds nothing is not an event, and the window asked for again is the same."""
+    session = asked("hello there, how are you?")
+    session.window()
+    session.append(assistant("fine"))
+    session.append(user("and what else is new?"))
+    before = session.seq
+    first = session.window()
+    assert (before, first.to_json()) == (session.seq, session.window().to_json())
+
+
+def test_a_message_is_searched_for_once() -> None:
+    """Windows asked for again, and renderings, have the bytes of the first, also after another page has folded."""
+    session = asked("what was say3x4 say3x5?")
+    first = session.window()
+    assert first.to_json() == session.window().to_json() == session.render(at=session.seq).to_json()
+    with session.draft() as draft:
+        assert first.to_json() == draft.window().to_json()
+
+
+def test_a_cache_breakpoint_stands_before_the_passages() -> None:
+    """In Anthropic's format, what precedes the block is a prefix of its own: dropping the block does not break it."""
+    session = open_session(format="anthropic", cache_breakpoints=True, recall={"passages_tokens": 500})
+    talk(session, 6)
+    session.fold([f"usr-{number}" for number in range(1, 5)])
+    session.append(user("what was say3x4 say3x5?"))
+    messages = session.window().messages
+    texts = [str(message["content"]) for message in messages]
+    place = next(number for number, text in enumerate(texts) if "[recalled passages" in text)
+    assert "cache_control" in texts[place - 1]

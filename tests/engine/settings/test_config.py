@@ -107,7 +107,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "recall": {
             "turns": 6,
             "max_share": 0.25,
-            "passages_tokens": 0,
+            "passages_tokens": "auto",
             "protocol": "native",
             "search_sessions": False,
         },
@@ -154,7 +154,8 @@ def test_a_preset_gives_the_defaults_of_what_is_not_set() -> None:
 
 def test_keys_beside_a_preset_win() -> None:
     """A key that is given holds, whatever the preset says."""
-    given = {"contents": {"listed": True}, "active": {"max_messages": 7, "keep_messages": None}, "recall": {"protocol": "native"}}
+    given = {"contents": {"listed": True}, "active": {"max_messages": 7, "keep_messages": None}}
+    given["recall"] = {"protocol": "native", "passages_tokens": "auto"}
     config = Config.from_mapping({"preset": "sliding", **given})
     assert attrs.evolve(Config.from_mapping(given), preset="sliding") == config
 
@@ -615,6 +616,7 @@ def test_what_a_journal_of_earlier_keys_holds_can_be_read() -> None:
     """Settings that an older version stored load: a key that went is left out, and one that was renamed has its new name."""
     stored = Config().to_mapping()
     stored["active"]["entry_tokens"] = 4_000
-    stored["recall"]["prefetch_tokens"] = stored["recall"].pop("passages_tokens") + 7
+    del stored["recall"]["passages_tokens"]
+    stored["recall"]["prefetch_tokens"] = 7
     assert Config(recall=Recall(passages_tokens=7)) == Config.from_stored(stored)
     refused(stored)
