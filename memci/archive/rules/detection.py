@@ -107,7 +107,7 @@ def rules_in(text: str) -> list[FoundRule]:
 
 def read(text: str) -> Reading | None:
     """Return which rules a message of the user's sets, and where it takes one back; ``None`` for neither. O(its length)."""
-    if len(text) < _LEAST_BYTES and len(text.encode()) < _LEAST_BYTES:
+    if len(text) < _LEAST_BYTES and len(text.encode("utf-8", "replace")) < _LEAST_BYTES:
         return None
     own = own_words(text[:_MOST_READ])
     lowered = small(own)
