@@ -31,7 +31,7 @@ _BATCH = 200  # pages that are read at first to see who says a word; then ten ti
 _BESIDE = 3  # entries on each side of one that a passage goes on to
 
 # A search by rare terms costs the same in a history of any length. On LoCoMo and CrossWOZ, whose conversations have 50 to 350
-# pages, these bounds cost 2 and 1 points of recall within the first five pages (``benchmarks/bounded_search.py``).
+# pages, these bounds cost 2 and 1 points of recall within the first five pages (``benchmarks/quality/bounded.py``).
 _RARE_PAGES = 50  # at most, that hold a term
 _RARE_TERMS = 8
 _RARE_POSTINGS = 200  # of these terms together
