@@ -64,7 +64,6 @@ def quote(core: Core, budget: int) -> int:
     most = most_tokens(core, budget)
     if most < _LEAST_TOKENS:
         return noted
-    core.prepared.searched_seq = page.tail.seq
     try:
         hits = _hits(core, page, noted)
         if hits and _make_room(core, budget, most):
@@ -74,6 +73,7 @@ def quote(core: Core, budget: int) -> int:
         logger(core.key).warning("session %r: no passages could be quoted: %s", core.session_id, error)
         core.monitor.tell(PrefetchFailed(error=error))
         return noted
+    core.prepared.searched_seq = page.tail.seq
     if not events:
         return noted
     core.commit(events)
@@ -118,19 +118,19 @@ def _make_room(core: Core, budget: int, most: float) -> bool:
     return bool(folding.fold(core, planner.plan_budget(core.state, core.config, layout, int(budget - most))).seq)
 
 
-def _hits(core: Core, page: Page, heard: int) -> list[IndexHit]:
-    """Return the pages that match what the user said since, or what tools answered, best first."""
+def _hits(core: Core, page: Page, last_seq: int) -> list[IndexHit]:
+    """Return the pages that match what the user said after an event, or what tools answered, best first."""
     assert page.tail is not None
     if page.only_user:
-        return _hits_of_user(core, page, heard)
+        return _hits_of_user(core, page, last_seq)
     if page.tail.message.speaker == "tool" and not page.open_calls:
         return _hits_of_values(core, page, _texts_of_call(page))
     return []
 
 
-def _hits_of_user(core: Core, page: Page, heard: int) -> list[IndexHit]:
+def _hits_of_user(core: Core, page: Page, last_seq: int) -> list[IndexHit]:
     """Return the pages that match what the user has just said, best first."""
-    text = "\n".join(entry_text(node.message) for node in page.nodes() if node.seq > heard)
+    text = "\n".join(entry_text(node.message) for node in page.nodes() if node.seq > last_seq)
     if not asks(text):
         return _hits_of_values(core, page, [text])
     if len(text) > 2 * _MOST_ASKED:
