@@ -5,8 +5,9 @@
 It needs numpy, scipy and scikit-learn. A file ``<language>.txt`` has a sentence a line after the letter of its kind, ``-`` for
 one that sets no rule; ``{a|b}`` is a choice, and ``@name`` one of the words that a line ``@name = a|b`` lists. A folder has
 conversations as JSON, with ``messages``: what its users say counts as no rule, unless a cue is in it, and what both sides say
-where both are *people*. ``--half`` trains on every other conversation and shows how often the rest is taken for a rule;
-``check/`` has sentences that no training reads, ``+`` for a rule.
+where both are *people*. ``writers/`` has sentences of several writers, a line each as it is, after ``+`` for a rule; lines of
+one number in German, Spanish and French are often counterparts. ``--half`` trains on every other conversation and on two
+thirds of these lines, and shows how often the rest is taken for a rule; ``check/`` has sentences that no training reads.
 """
 
 import argparse
@@ -28,7 +29,9 @@ HERE = Path(__file__).parent
 LANGUAGES = ("en", "de", "es", "fr", "zh")
 _VARIANTS = 40  # of a line with choices
 _LINE_WEIGHT, _ONE_WEIGHT = 6.0, 2.0  # of all variants of a line, of a line without choices
-_RULE_WEIGHT, _ENGLISH_WEIGHT = 1.6, 2.4  # times that of a rule: most of what is ordinary is English
+_RULE_WEIGHT, _ENGLISH_WEIGHT = 2.4, 3.6  # times that of a rule: most of what is ordinary is English
+_WRITERS_RULE_WEIGHT, _WRITERS_OTHER_WEIGHT = 8.0, 12.0  # of a line in writers/
+_HELD_OUT = 3  # of which many lines in writers/ the last is held out by --half
 _ORDINARY_WEIGHT = 7_000.0  # of all ordinary sentences, so that their number leaves the bias as it is
 _C = 20.0
 _UNSTOPPED, _EXCLAIMED, _SMALL = (
@@ -74,6 +77,19 @@ def _filled(frame: str, fillers: dict[str, list[str]], chance: random.Random) ->
     if text.endswith(".") and chance.random() < _UNSTOPPED:
         text = text[:-1] + ("!" if chance.random() < _EXCLAIMED else "")
     return text[0].lower() + text[1:] if chance.random() < _SMALL else text
+
+
+def written(language: str, *, is_rule: bool) -> list[str]:
+    """Return the sentences of ``writers/`` in a language that set rules, or those that set none."""
+    mark = "+ " if is_rule else "- "
+    lines = (HERE / "writers" / f"{language}.txt").read_text(encoding="utf-8").splitlines()
+    return [line.removeprefix(mark) for line in lines if line.startswith(mark)]
+
+
+def split(sentences: list[str]) -> tuple[list[str], list[str]]:
+    """Return sentences to train on, and every third one, which is held out."""
+    kept = [sentence for number, sentence in enumerate(sentences) if number % _HELD_OUT != _HELD_OUT - 1]
+    return kept, sentences[_HELD_OUT - 1 :: _HELD_OUT]
 
 
 def ordinary(folders: list[Path], roles: set[str]) -> Iterator[tuple[str, int, str, bool]]:
@@ -123,6 +139,14 @@ def main() -> None:
     options = parser.parse_args()
     chance = random.Random(5)  # noqa: S311 (variants, not secrets)
     examples = [each for language in (*LANGUAGES, "other") for each in variants(language, chance)]
+    held_out = dict[str, list[str]]()
+    for language in LANGUAGES:
+        for is_rule in (True, False):
+            sentences = written(language, is_rule=is_rule)
+            if options.half:
+                sentences, held_out[f"{language}, held out {'rules' if is_rule else 'others'}"] = split(sentences)
+            weight = _WRITERS_RULE_WEIGHT if is_rule else _WRITERS_OTHER_WEIGHT
+            examples += [(sentence, is_rule, weight) for sentence in sentences]
     said = [*ordinary(options.ordinary, {"user"}), *ordinary(options.people, {"user", "assistant"})]
     texts = [text for _, number, text, has_cue in said if not has_cue and not (options.half and number % 2)]
     examples += [(text, False, _ORDINARY_WEIGHT / len(texts)) for text in texts]
@@ -132,6 +156,8 @@ def main() -> None:
         lines = (HERE / "check" / f"{language}.txt").read_text(encoding="utf-8").splitlines()
         show(f"{language}, rules", [line[2:] for line in lines if line.startswith("+")], weights, bias)
         show(f"{language}, others", [line[2:] for line in lines if line.startswith("-")], weights, bias)
+    for name, sentences in held_out.items():
+        show(name, sentences, weights, bias)
     for folder in (*options.ordinary, *options.people) if options.half else ():
         show(folder.name, [text for name, number, text, _ in said if name == folder.name and number % 2], weights, bias)
     if options.write:

@@ -947,8 +947,8 @@ ONCE = {
         "|as it (?:is|was)\\b"
         "|(?:don['’]?t|do not|stop) \\w{1,30} (?:it|that|this|them)(?=[,!.]|$)"
         "|(?:diesmal|dieses mal|nur jetzt|ausnahmsweise|vorerst)\\b"
-        "|(?:cette fois|pour l['’]instant|de cette liste|deuxième|troisième)\\b"
-        "|(?:esta vez|por ahora|en esta lista|de esta lista|el segundo|el tercero|la segunda)\\b"
+        "|(?:cette fois|pour l['’]instant|de cette liste|(?:deuxième|troisième)(?! (?:fois|personne)))\\b"
+        "|(?:esta vez|por ahora|en esta lista|de esta lista|el segundo|el tercero|la segunda(?! (?:vez|persona|temporada)))\\b"
         "|(?:desta vez|por enquanto|o segundo|deste texto)\\b"
         "|(?:questa volta|per ora|da questa)\\b"
         "|(?:deze keer|dit keer|voor nu|deze alinea)\\b"
@@ -962,7 +962,9 @@ ONCE = {
         "|(?:escríbeme|escribe|redacta|hazme|dame) una? |(?:écris|rédige|compose|fais)(?:-moi|-nous)? une? )"
     ),
     CYRILLIC: ("\\b(?:в этот раз|на этот раз|пока что|из этого списка)\\b"),
-    HAN: ("^(?:请|帮我|给我)*(?:写|编|来)一(?:首|个|篇|封|段)|这(?:次|一次|一段|段|个列表)|今回(?:だけ|は)|このリスト|この段落"),
+    HAN: (
+        "^(?:请|帮我|给我)*(?:写|编|来)一(?:首|个|篇|封|段)|这(?:次(?!会话|对话|聊天)|一次|一段|段|个列表)|今回(?:だけ|は)|このリスト|この段落"
+    ),
     HANGUL: ("이번(?:만|에는)|이 (?:문단|목록)"),
     ARABIC: ("هذه المرة|هذا الجدول|هذه الفقرة"),
     DEVANAGARI: ("इस बार|इस पैरा"),
@@ -973,10 +975,11 @@ REPORTED = {
     LATIN: (
         "\\b(?:"
         "(?:said|says|heard|told|tells|wrote|writes|used to|as (?:my|they) .{1,20}say|read somewhere|is it true|has this rule"
-        "|banned|insist\\w{0,30}|the (?:sign|readme|label|manual|note|novel|book))\\b"
-        "|(?:sag(?:t|te|en)|gesagt|steht|schrieb|schreibt|stand(?= (?:da|dass|in|im|auf)\\b)|meint(?:e)?)\\b"
-        "|(?:disait|dit|a dit|écrit|comme on dit|disaient)\\b"
-        "|(?:dice|decía|dijo|pone|escrito|escribió|dejaba)\\b"
+        "|banned|(?<!even if i )(?<!aunque )insist\\w{0,30}|the (?:sign|readme|label|manual|note|novel|book))\\b"
+        "|(?:sag(?:t|te)|(?<!wir )sagen(?! wir)|(?<!wie )(?<!doch )gesagt|steht|schrieb|schreibt|stand(?= (?:da|dass|in|im"
+        "|auf)\\b)|meint(?:e)?)\\b"
+        "|(?:disait|(?<!on )(?<!déjà )dit|on dit que|(?<!s['’])écrit|comme on dit|disaient)\\b"
+        "|(?:(?<!se )(?<!the )dice|se dice que|decía|dijo|pone|(?<!por )escrito|escribió|dejaba)\\b"
         "|(?:disse|dizia|jurava|escrito)\\b"
         "|(?:diceva|dicono|ha detto|scritto)\\b"
         "|(?:zei|zegt|staat|schreef|mag niet van)\\b"

@@ -111,6 +111,14 @@ WITHOUT_CUE = (
     "拿不准的地方直说，别瞎猜。",
     "交给我之前先跑一遍代码检查。",
 )
+SAID_AGAIN = (
+    "Again: tabs, not spaces.",
+    "Vergiss nicht: Der Vermieter darf von dem Ganzen nichts erfahren.",
+    "In unserem Haus sagen wir Gäste, niemals Kunden.",
+    "Dans notre clinique on dit patient, jamais malade.",
+    "De mi ex no hablamos, ¿vale?",
+    "我说什么你都要站在反方来反驳。",
+)
 ORDINARY = (
     "My sister got a new job and she loves it.",
     "Family means everything to me.",
@@ -124,6 +132,12 @@ ORDINARY = (
     "上周末我们带孩子去海边玩了。",
     "把第二段挪到第一段前面。",
 )
+
+
+@pytest.mark.parametrize("rule", SAID_AGAIN)
+def test_a_rule_may_look_like_a_label_a_report_or_a_question(rule: str) -> None:
+    """A word before a colon, what "we say", a question tag, and 什么 for "whatever" do not make it another's words."""
+    assert [rule] == [each.text for each in rules_in(rule)]
 
 
 @pytest.mark.parametrize("rule", WITHOUT_CUE)

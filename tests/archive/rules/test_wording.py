@@ -1,6 +1,6 @@
 """How close the wording of a sentence is to that of a rule."""
 
-from memci.archive.rules.detection import LIKELY, UNLIKELY
+from memci.archive.rules.detection import LIKELY, UNLIKELY, rules_in
 from memci.archive.rules.wording import features, score
 
 
@@ -12,8 +12,10 @@ def test_rules_score_above_ordinary_sentences() -> None:
 
 
 def test_an_unknown_language_is_left_to_the_cues() -> None:
-    """Its score is between the two limits."""
-    assert UNLIKELY < score("내가 검토하기 전에는 원격 저장소에 푸시하지 마.") < LIKELY
+    """Its score is never enough for a rule, and in a script that the model does not know no veto either."""
+    rule = "내가 검토하기 전에는 원격 저장소에 푸시하지 마."
+    assert score(rule) < LIKELY
+    assert [rule] == [each.text for each in rules_in(rule)]
     assert UNLIKELY < score("") < LIKELY
 
 
