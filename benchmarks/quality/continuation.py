@@ -99,7 +99,7 @@ def play(path: Path, budget: int, view: str) -> Seen:
         return Seen(
             needs=find_needs(conversation, window.messages),
             tokens=window.tokens,
-            shown=window.breakdown["working"],
+            shown=window.breakdown["work"],
             written=len(written),
             lines=lines,
             dropped=summarizer.gave - lines if summarizer is not None else 0,

@@ -17,7 +17,7 @@ _PARTS = {
     "system": ("s", "blue", "system"),
     "tools": ("t", "bright_blue", "tools"),
     "contents": ("c", "cyan", "contents"),
-    "working": ("w", "bright_cyan", "working set"),
+    "work": ("w", "bright_cyan", "working set"),
     "mounted": ("m", "bright_magenta", "mounted"),
     "rules": ("u", "red", "rules"),
     "directives": ("i", "bright_red", "instructions"),

@@ -49,7 +49,7 @@ class Window:
     ``system`` is the system prompt, where the format has a parameter of its own for it (Anthropic's: text blocks), else ``None``.
     ``tokens`` is its size by the counter, the tools and the start of the reply included, and never above ``budget``; what answers
     a call that has no result yet counts as the most that it may take. ``zone`` is how full the window is; ``breakdown`` has the
-    tokens by part and adds up: ``system, tools, contents, working, recalled, active, open, reply``, and ``mounted``,
+    tokens by part and adds up: ``system, tools, contents, work, recalled, active, open, reply``, and ``mounted``,
     ``rules``, ``directives``, ``slots`` and ``extra`` where there are any.
     ``seq`` is the sequence number of the last event in it; ``session.render(at=seq)`` makes it again.
     """
@@ -210,7 +210,7 @@ def rendered(state: State, layout: Layout, budget: int, seq: int) -> Window:
     if state.wire.assemble is not None:
         changes = state.slots is not None or (state.settled is not None and state.settled.extra)
         last = view.slots_place() if changes else len(view.messages)  # what follows is new then
-        parts = ("system", "working" if "working" in view.ends else "contents", "active")
+        parts = ("system", "work" if "work" in view.ends else "contents", "active")
         ends = {min(end, last) - 1 for end in (*map(view.ends.get, parts), last) if end}
         cached = ends if state.config.cache_breakpoints else ()
         system, messages, values = state.wire.assemble(messages, values, cached)

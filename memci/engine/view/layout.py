@@ -20,7 +20,7 @@ from memci.messages import codec
 from memci.messages.message import Message
 from memci.messages.tokens.message_tokens import REPLY_TOKENS
 
-PARTS = ("system", "tools", "contents", "working", "recalled", "active", "open", "reply")
+PARTS = ("system", "tools", "contents", "work", "recalled", "active", "open", "reply")
 """The parts of every window; ``mounted``, ``rules``, ``directives``, ``slots`` and ``extra`` are in those that have them."""
 
 MOUNTS_SHARE = 0.5  # of a window's budget, that contents of mounted sessions may take
@@ -184,7 +184,7 @@ class View:
             self._put("mounted", state.wire.block(mount.text), mount.tokens)
         tells = shown is not None or continues if listed else continues and state.config.summary.continuation
         if has_room and tells and (text := render(state.working)):
-            self._put("working", state.wire.block(text), state.working.message_tokens)
+            self._put("work", state.wire.block(text), state.working.message_tokens)
         if rules := shown_rules(state, settled) if state.rules else ():
             self._tokens.setdefault("rules", 0)
             self._put("rules", rules_block(rules, state.wire), state.rules_tokens + sum(rule.tokens for rule in rules))

@@ -347,7 +347,7 @@ def low_mark(state: State, config: Config, layout: Layout, budget: int) -> float
     carried = budget - conversation
     if not isinstance(low_water, str):
         return carried + low_water * conversation
-    contents = layout.breakdown["contents"] + layout.breakdown["working"]
+    contents = layout.breakdown["contents"] + layout.breakdown["work"]
     others = layout.breakdown["system"] + layout.breakdown["reply"]
     others += sum(layout.breakdown.get(part, 0) for part in ("mounted", "rules", "directives"))
     high = high_mark(state, config, budget)

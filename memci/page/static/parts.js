@@ -7,7 +7,7 @@ export const PARTS = {
   tools: "tools",
   contents: "contents page",
   mounted: "mounted sessions",
-  working: "working set",
+  work: "working set",
   rules: "rules of the user's",
   directives: "instructions of earlier pages",
   recalled: "recalled",

@@ -55,7 +55,7 @@ def test_it_tells_what_the_pages_said_that_left_the_window() -> None:
     window = session.window()
     contents, working = window.messages[1:3]
     assert str(contents["content"]).startswith("[usr-0]")
-    assert count_message(working, get_counter("o200k_base")) == window.breakdown["working"]
+    assert count_message(working, get_counter("o200k_base")) == window.breakdown["work"]
     assert sum(window.breakdown.values()) == window.tokens
 
 
@@ -67,7 +67,7 @@ def test_it_says_something_of_plain_chat(wire: Wire) -> None:
         session.extend([wire.user(f"question{number} how do I cook rice"), *wire.answer("", f"answer{number} with water", ())])
     session.fold("all")
     assert 'goal: "question0 how do I cook rice' in session.window().to_json().decode().replace('\\"', '"')
-    assert session.window().breakdown["working"]
+    assert session.window().breakdown["work"]
 
 
 @pytest.mark.parametrize("tokens", [64, 100, 400, 1_000])
@@ -80,7 +80,7 @@ def test_it_takes_no_more_than_it_may_and_is_not_empty(tokens: int, said: str) -
     for number in range(20):
         session.extend([user(f"{number} {said}"), assistant(f"{number} {said}")])
     session.fold("all")
-    assert 0 < session.window().breakdown["working"] <= tokens
+    assert 0 < session.window().breakdown["work"] <= tokens
     assert len(block(session).split("\n")) > 1
 
 
@@ -181,7 +181,7 @@ def test_another_counter_counts_it_again() -> None:
     again.append(user("and on"))
     window = again.window()
     working = next(each for each in window.messages if str(each["content"]).startswith("[continuation]"))
-    assert count_message(working, get_counter("approximate")) <= window.breakdown["working"]
+    assert count_message(working, get_counter("approximate")) <= window.breakdown["work"]
 
 
 @pytest.mark.parametrize("budget", [400, 700])
@@ -190,5 +190,5 @@ def test_a_small_window_has_none(budget: int) -> None:
     session = at_work()
     session.fold("all")
     window = session.window(budget=budget)
-    assert bool(window.breakdown["contents"]) == bool(window.breakdown["working"])
+    assert bool(window.breakdown["contents"]) == bool(window.breakdown["work"])
     assert window.tokens <= budget

@@ -104,7 +104,7 @@ def test_the_next_fold_shows_it(store: Store) -> None:
             "- Open: ask5x1",
         ] == block(session).split("\n")
         window = session.window()
-        assert 0 < window.breakdown["working"] <= 200
+        assert 0 < window.breakdown["work"] <= 200
         assert sum(window.breakdown.values()) == window.tokens
         assert "written by writes, of usr-1..5" in str(session.explain("usr-0"))
         assert "which writes wrote, stands on it" in str(session.explain("usr-3"))
@@ -161,7 +161,7 @@ def test_newer_pages_have_notes_beside_it() -> None:
         assert "\n- Goal: question1\nasked last:" in block(session)
         assert "goal:" not in block(session)
         assert "said last in:" in block(session)
-        assert session.window().breakdown["working"] <= 400
+        assert session.window().breakdown["work"] <= 400
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_nothing_is_listed_and_everything_is_kept(preset: str) -> None:
     session = filled(preset)
     window = session.window()
     assert 0 == window.breakdown["contents"]
-    assert (preset == "threshold") == bool(window.breakdown["working"])
+    assert (preset == "threshold") == bool(window.breakdown["work"])
     assert "Contents of earlier pages" not in window.to_json().decode()
     assert session.contents.entries
     assert not session.explain(3).in_contents

@@ -263,7 +263,7 @@ def test_a_document_comes_before_what_was_said_long_ago(turns: int) -> None:
     talk(session, turns, words=20)
     session.append(user("Read this: " + "word " * 11_000))
     window = session.window()
-    most = 3_000 - window.breakdown["contents"] - window.breakdown["working"]
+    most = 3_000 - window.breakdown["contents"] - window.breakdown["work"]
     assert 0.9 * most < window.breakdown["open"]
     assert 2_250 < window.breakdown["open"]
     session.append(assistant("I have."))

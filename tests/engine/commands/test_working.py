@@ -41,7 +41,7 @@ def test_it_stands_after_the_contents_page() -> None:
     """After a fold the window says which files calls touched, and the last command; not before."""
     session = at_work()
     assert not block(session)
-    assert 0 == session.window().breakdown["working"]
+    assert 0 == session.window().breakdown["work"]
     session.fold("all")
     window = session.window()
     contents, working = window.messages[1:3]
@@ -49,7 +49,7 @@ def test_it_stands_after_the_contents_page() -> None:
     assert "user" == working["role"]
     assert str(working["content"]).startswith("[working set]")
     assert "src/part_7.py" in block(session)
-    assert count_message(working, get_counter("o200k_base")) == window.breakdown["working"]
+    assert count_message(working, get_counter("o200k_base")) == window.breakdown["work"]
     assert sum(window.breakdown.values()) == window.tokens
 
 
@@ -61,7 +61,7 @@ def test_it_takes_no_more_than_it_may(names: int) -> None:
     session.extend([user("go"), calling("c1", arguments=f'{{"x": "{listed}"}}'), result("c1", "ok"), assistant("ok")])
     session.extend([user("and on"), assistant("yes"), user("z")])
     session.fold("all")
-    assert 0 < session.window().breakdown["working"] <= MOST_WORKING_TOKENS
+    assert 0 < session.window().breakdown["work"] <= MOST_WORKING_TOKENS
 
 
 def test_calls_in_view_are_read_once() -> None:
@@ -151,5 +151,5 @@ def test_it_leaves_a_small_window_with_the_contents_page(budget: int) -> None:
     session = at_work()
     session.fold("all")
     window = session.window(budget=budget)
-    assert bool(window.breakdown["contents"]) == bool(window.breakdown["working"])
+    assert bool(window.breakdown["contents"]) == bool(window.breakdown["work"])
     assert window.tokens <= budget
