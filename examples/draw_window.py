@@ -19,7 +19,7 @@ QUESTION = "One more thing: a colleague wants an engraving too. What exactly did
 COLOURS = {
     "system": "#8250df",
     "contents": "#9a6700",
-    "working": "#bf3989",
+    "work": "#bf3989",
     "active": "#0969da",
     "recalled": "#bc4c00",
     "open": "#1a7f37",
@@ -27,12 +27,12 @@ COLOURS = {
 SAID = {
     "system": "system part: always there",
     "contents": "contents page: one message that lists what left",
-    "working": "working set: what earlier turns used most",
+    "work": "working set: what earlier turns used most",
     "active": "the last turns, word for word",
     "recalled": "a page that came back, word for word",
     "open": "what is being said now",
 }
-BEGINNINGS = {"[usr-0]": "contents", "[working set]": "working", "[recalled": "recalled"}
+BEGINNINGS = {"[usr-0]": "contents", "[working set]": "work", "[recalled": "recalled"}
 TOP, HEIGHT, WIDTH = 46, 420, 860
 LINE, COLUMNS = 15, 82
 

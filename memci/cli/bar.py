@@ -17,6 +17,7 @@ _PARTS = {
     "system": ("s", "blue", "system"),
     "tools": ("t", "bright_blue", "tools"),
     "contents": ("c", "cyan", "contents"),
+    "facts": ("f", "bright_white", "facts"),
     "work": ("w", "bright_cyan", "working set"),
     "mounted": ("m", "bright_magenta", "mounted"),
     "rules": ("u", "red", "rules"),

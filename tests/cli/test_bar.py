@@ -34,7 +34,7 @@ def test_columns_are_shared(sizes: Sequence[int], width: int) -> None:
 
 def test_every_part_has_a_letter() -> None:
     """Each part that a window can have is known to the bar, by a letter of its own."""
-    assert {*layout.PARTS, "mounted", "rules", "directives", "slots", "extra", "free"} == set(_PARTS)
+    assert {*layout.PARTS, "mounted", "facts", "rules", "directives", "slots", "extra", "free"} == set(_PARTS)
     assert len(_PARTS) == len({letter for letter, _, _ in _PARTS.values()})
 
 

@@ -58,11 +58,17 @@ texts = st.sampled_from(HOSTILE) | st.builds(
     st.sampled_from(["march", "order 17", "the tax office", "flight UA-12"]),
     st.sampled_from([1, 1, 2, 6, 14, 60]),
 )
+records = st.builds(
+    lambda number, status: f'{{"order_id": "ORD-{number}", "status": "{status}", "total": "{number}.50"}}',
+    st.integers(1, 3),
+    st.sampled_from(["open", "sent"]),
+)
+results = texts | records
 call_sets = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=3, unique=True)
 spoken = st.builds(user, texts) | st.builds(assistant, texts) | st.builds(lambda ids: calling(*ids), call_sets)
 
 CONFIGS = (
-    {"active": {"min_pages": 2, "page_tokens": 150}, "contents": {"max_tokens": 160}},
+    {"active": {"min_pages": 2, "page_tokens": 150}, "contents": {"max_tokens": 160, "facts_share": 0.8}},
     {
         "active": {"min_pages": 1, "max_pages": 1, "page_tokens": 90},
         "contents": {"max_tokens": 60},
@@ -72,8 +78,16 @@ CONFIGS = (
         "active": {"min_pages": 1, "max_pages": 3, "high_water": 0.8, "low_water": 0.4},
         "contents": {"directories": False, "max_tokens": 90},
     },
-    {"counter": "approximate", "contents": {"max_tokens": 120, "low_share": 0.5}, "active": {"min_pages": 1, "page_tokens": 200}},
-    {"active": {"min_pages": 1, "max_pages": 2}, "contents": {"max_tokens": 110}, "recall": {"protocol": "attp"}},
+    {
+        "counter": "approximate",
+        "contents": {"max_tokens": 120, "low_share": 0.5, "facts_share": 0.9},
+        "active": {"min_pages": 1, "page_tokens": 200},
+    },
+    {
+        "active": {"min_pages": 1, "max_pages": 2},
+        "contents": {"facts_share": 0.9, "max_tokens": 110},
+        "recall": {"protocol": "attp"},
+    },
     {"preset": "threshold", "active": {"max_messages": 8, "keep_messages": 4, "least_tokens": 9}, "contents": {"max_tokens": 90}},
     {
         "active": {"min_pages": 1, "max_messages": 14, "max_calls": 5},
@@ -194,11 +208,11 @@ class SessionMachine(RuleBasedStateMachine):
         self.append(system(text))
 
     @precondition(lambda self: self.model.waiting)
-    @rule(data=st.data(), text=texts)
+    @rule(data=st.data(), text=results)
     def append_result(self, data: st.DataObject, text: str) -> None:
         self.append(result(data.draw(st.sampled_from(self.model.waiting)), text))
 
-    @rule(ids=call_sets, data=st.data(), text=texts)
+    @rule(ids=call_sets, data=st.data(), text=results)
     def call_and_answer(self, ids: list[str], data: st.DataObject, text: str) -> None:
         """Parallel calls in one message, answered in any order, or not all of them."""
         self.append(calling(*ids))
@@ -584,6 +598,8 @@ class SessionMachine(RuleBasedStateMachine):
                 assert self.core.count(node.message) <= node.tokens  # what is erased keeps its size
             if text := render(state.working):
                 assert self.core.count(state.wire.block(text)) <= (state.working.continuation or state.working).tokens
+            if text := state.working.facts.render():
+                assert self.core.count(state.wire.block(text)) <= state.working.facts.tokens
             if state.slots is not None:
                 assert self.core.count(state.slots.block) <= state.slots.tokens
             for attachment in state.recalled.attachments.values():

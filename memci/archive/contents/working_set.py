@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 
+from memci.archive.facts.table import FactTable
 from memci.archive.summarizers.whole import beginning
 from memci.chapters.address import ends, page_number
 
@@ -104,6 +105,7 @@ class WorkingSet:
     continues: bool = False  # whether that is a continuation
     continuation: Continuation | None = None  # a summariser's, which is shown in the place of it
     by_page: bool = False  # whether identifiers stand with the pages that they are of; in older journals they do not
+    facts: FactTable = attrs.field(factory=FactTable)  # which the window shows in a block of their own
 
     @property
     def message_tokens(self) -> int:
@@ -145,7 +147,7 @@ class WorkingSet:
         noted = self.noted(told["clock"], from_values(told["notes"]))
         shown, made = from_values(told["shown"]), continuation_from(told.get("continuation"))
         continues = told.get("continues", False)
-        shows = {"continues": continues, "by_page": told.get("by_page", False)}
+        shows = {"continues": continues, "by_page": told.get("by_page", False), "facts": self.facts.folded(told.get("facts"))}
         return attrs.evolve(noted, shown=shown, tokens=told["tokens"], continuation=made, **shows)
 
     def without(self, is_gone: Callable[[str], bool]) -> "WorkingSet":
@@ -155,7 +157,8 @@ class WorkingSet:
         if made is not None and any(is_gone(page) for page in (*ends(made.pages), *(note.page for note in made.notes))):
             made = None
         tokens = self.tokens if shown else 0
-        return attrs.evolve(self, notes=tuple(notes), shown=tuple(shown), tokens=tokens, continuation=made)
+        facts = self.facts.without(is_gone)
+        return attrs.evolve(self, notes=tuple(notes), shown=tuple(shown), tokens=tokens, continuation=made, facts=facts)
 
     def chosen(self, limit: int, count: Callable[[str], int], without: Container[Kind] = ()) -> tuple[Note, ...]:
         """Return what is to be shown in about *limit* tokens, *without* notes of some kinds. O(notes), each counted once.

@@ -12,6 +12,9 @@ from memci.archive.contents.outline import SHARE as OUTLINE_SHARE
 from memci.archive.contents.outline import Shortened, beside, outline, shorten
 from memci.archive.contents.shrink import Shrinkage, shrink
 from memci.archive.contents.working_set import Kind, WorkingSet, as_values, continuation_value, render
+from memci.archive.facts.finding import facts_of
+from memci.archive.facts.table import MOST_FACTS, FactTable, table_value
+from memci.archive.facts.table import as_values as fact_values
 from memci.chapters.address import page_number
 from memci.chapters.page import Page
 from memci.engine.commands import keeping, preparing, trimming
@@ -134,14 +137,16 @@ def _plan_to(core: Core, goal: int, budget: int) -> tuple[FoldPlan, bool]:
             return 0
         taken = [preparing.take(core, page, planner.entry_room(usual, page.tokens)) for page in folded]
         more = state.instruction_tokens if state.archive.message_list.head is None else 0
-        working = _shown_tokens(_working(core, taken, usual))
+        noted = _working(core, taken, usual)
+        working, facts = _shown_tokens(noted), _fact_tokens(noted)
         if listed or config.summary.continuation:
             more += working - (state.working.message_tokens if listed or state.working.continues else 0)
         directives, _ = _directives(core, folded)
         more += sum(each.node.tokens for each in directives if not each.repeated) - state.directive_tokens
         if not listed:
             return more
-        made, most = [_archived(core, each) for each in taken], usual - min(working, int(WORKING_SHARE * usual))
+        more += facts - state.working.facts.tokens
+        made, most = [_archived(core, each) for each in taken], usual - min(working, int(WORKING_SHARE * usual)) - facts
         contents = _contents_with(core, made, [page.index for page in folded])
         shortened, outline_tokens = _outline(core, contents, most)
         (most,) = beside(state.tree, [most], shortened, outline_tokens, core.counter.count)
@@ -154,7 +159,7 @@ def _plan_to(core: Core, goal: int, budget: int) -> tuple[FoldPlan, bool]:
     return plan, left <= goal
 
 
-def fold(  # noqa: PLR0913 (what bounds it)
+def fold(  # noqa: PLR0913, PLR0915 (what bounds it; its steps in their order)
     core: Core, plan: FoldPlan, *, limit: int | None = None, evict: bool = True, budget: int | None = None, title: str = ""
 ) -> Fold:
     """Carry a plan out, or do nothing, where nothing is to be done. With a *title*, the topic is closed under it.
@@ -175,7 +180,8 @@ def fold(  # noqa: PLR0913 (what bounds it)
     taken = [preparing.take(core, page, planner.entry_room(usual, page.tokens)) for page in folded]
     working = _working(core, taken, usual) if taken else None
     shown = state.working.message_tokens if working is None else _shown_tokens(working)
-    most = usual - min(shown, int(WORKING_SHARE * usual))
+    facts = state.working.facts.tokens if working is None else _fact_tokens(working)
+    most = usual - min(shown, int(WORKING_SHARE * usual)) - facts
     low_share = config.contents.low_share if limit is None or limit >= most else 1.0
     limit = most if limit is None else min(limit, most)
     revised, attached = {index: pages.load(core, index) for index in state.late}, state.recalled.attachments
@@ -399,6 +405,12 @@ def _shown_tokens(working: Mapping[str, Any]) -> int:
     return tokens
 
 
+def _fact_tokens(working: Mapping[str, Any]) -> int:
+    """Return the tokens of the facts block in the working set of an event."""
+    tokens: int = working["facts"]["tokens"] if "facts" in working else 0
+    return tokens
+
+
 def _closing(state: State, title: str, contents: Sequence[Item]) -> tuple[dict[str, Any], list[ContentsEntry]]:
     """Return what the event tells of a topic that is closed under a title, and its entries; nothing without a title."""
     closed = topic_of(contents, state.topic) if title else []
@@ -497,14 +509,39 @@ def _working(core: Core, folded: Sequence[PreparedPage], limit: int) -> dict[str
     if continues:
         most = continuing.most_tokens(core.config)
     noted = attrs.evolve(state.working.noted(clock, made.notes), continues=continues, continuation=None, by_page=True)
-    noted = attrs.evolve(noted, shown=noted.chosen(most, core.counter.count, newer))
+    table, facts = _facts(core, folded, limit)
+    named = [note for note in noted.notes if note.kind is not Kind.NAME or not table.shows(note.text)]
+    noted = attrs.evolve(noted, shown=attrs.evolve(noted, notes=tuple(named)).chosen(most, core.counter.count, newer))
     while (tokens := core.count(state.wire.block(render(noted))) if noted.shown else 0) > most:
         noted = attrs.evolve(noted, shown=noted.shown[:-1])
     told = {"clock": clock, "notes": as_values(made.notes), "shown": as_values(noted.shown), "tokens": tokens, "by_page": True}
+    told |= facts
     if not continues:
         return told
     written = continuing.shown(core, noted, newer)
     return {**told, "continues": True} | ({} if written is None else {"continuation": continuation_value(written)})
+
+
+def _facts(core: Core, folded: Sequence[PreparedPage], limit: int) -> tuple[FactTable, dict[str, Any]]:
+    """Return the table of facts after *folded*, and its part of the event, which is empty until a fact is found."""
+    known, most = core.state.working.facts, int(core.config.contents.facts_share * limit)
+    if not most and not known.clock:
+        return known, {}
+    pages_in_order = sorted((each.page for each in folded), key=lambda page: page_number(page.index))
+    said = (
+        (page.index, position, node.message) for page in pages_in_order for position, node in enumerate(page.nodes(), start=1)
+    )
+    found = facts_of(said, known.clock)[-MOST_FACTS:] if most else []
+    clock = found[-1].serial + 1 if found else known.clock
+    if not clock:
+        return known, {}
+    table = known.noted(found, clock).fitted(most, core.counter.count)
+    while (tokens := core.count(core.state.wire.block(table.render())) if table.chosen else 0) > most:
+        table = table.showing(table.shown()[1:])
+    table = attrs.evolve(table, tokens=tokens)
+    value = table_value(table)
+    del value["facts"]
+    return table, {"facts": {**value, "found": fact_values(found)}}
 
 
 def _stale_text(core: Core, shortened: Shortened) -> bool:

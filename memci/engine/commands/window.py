@@ -50,7 +50,7 @@ class Window:
     ``tokens`` is its size by the counter, the tools and the start of the reply included, and never above ``budget``; what answers
     a call that has no result yet counts as the most that it may take. ``zone`` is how full the window is; ``breakdown`` has the
     tokens by part and adds up: ``system, tools, contents, work, recalled, active, open, reply``, and ``mounted``,
-    ``rules``, ``directives``, ``slots`` and ``extra`` where there are any.
+    ``facts``, ``rules``, ``directives``, ``slots`` and ``extra`` where there are any.
     ``seq`` is the sequence number of the last event in it; ``session.render(at=seq)`` makes it again.
     """
 
@@ -210,7 +210,8 @@ def rendered(state: State, layout: Layout, budget: int, seq: int) -> Window:
     if state.wire.assemble is not None:
         changes = state.slots is not None or (state.settled is not None and state.settled.extra)
         last = view.slots_place() if changes else len(view.messages)  # what follows is new then
-        parts = ("system", "work" if "work" in view.ends else "contents", "active")
+        last_block = next((part for part in ("work", "facts") if part in view.ends), "contents")
+        parts = ("system", last_block, "active")
         ends = {min(end, last) - 1 for end in (*map(view.ends.get, parts), last) if end}
         cached = ends if state.config.cache_breakpoints else ()
         system, messages, values = state.wire.assemble(messages, values, cached)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 import attrs
 
 from memci.archive.contents.base_path import without_unused
+from memci.archive.facts.table import as_values, from_values
 from memci.archive.stores.contract import Record
 from memci.chapters.address import among, is_foreign, is_range, last_number, page_number, segment_of
 from memci.chapters.page import MessageNode, Opening, Page
@@ -287,8 +288,16 @@ class Redaction:
         if made is not None:
             notes = [note for note in made["notes"] if note[2] != self.page]
             left["continuation"] = None if among(self.page, made["pages"]) else {**made, "notes": notes}
+        if "facts" in value:
+            left["facts"] = self._facts(value["facts"])
         self._held |= any(left[name] != value[name] for name in left)
         return {**value, **left}
+
+    def _facts(self, value: Body) -> Body:
+        """Return what is left of the facts of an event, or of a state's table."""
+        name = "found" if "found" in value else "facts"
+        left = [fact for fact in from_values(value[name]) if fact.page != self.page]
+        return {**value, name: as_values(left)}
 
     def _late(self, value: Body) -> Body:
         return {index: [{**each, "page": self._page(each["page"])} for each in results] for index, results in value.items()}

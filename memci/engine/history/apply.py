@@ -197,7 +197,8 @@ def _window_tokens(state: State) -> int:
     tokens += state.directive_tokens if state.directives else 0
     tokens += state.rule_tokens if state.rules else 0
     if shown.head is not None:
-        tokens += shown.tokens + state.instruction_tokens * settled.explains + state.working.message_tokens
+        tokens += shown.tokens + state.instruction_tokens * settled.explains
+        tokens += state.working.message_tokens + state.working.facts.tokens
     for part in (state.opening, state.slots, *state.mounts.values(), *recalled.attachments.values(), *recalled.quotes.values()):
         tokens += part.tokens if part is not None else 0
     return min(ceil(tokens * (state.scale if settled.scale is None else settled.scale)), settled.budget)
@@ -392,7 +393,8 @@ def _recount_visible(state: State, counted: Mapping[str, Any]) -> None:
     state.archive.recount(counted["contents"])
     made, tokens = state.working.continuation, counted.get("working", 0)
     made = None if made is None else attrs.evolve(made, tokens=counted.get("continuation", 0))
-    state.working = attrs.evolve(state.working, tokens=tokens, continuation=made)
+    facts = attrs.evolve(state.working.facts, tokens=counted.get("facts", 0))
+    state.working = attrs.evolve(state.working, tokens=tokens, continuation=made, facts=facts)
 
 
 def _restore_checkpoint(state: State, event: events.CheckpointRestored, seq: int) -> None:

@@ -44,6 +44,7 @@ def recounted(
         **({} if state.slots is None else {"slots": count(state.slots.block)}),
         "contents": sum(count(node.message) for node in state.archive.message_list),
         "working": count(state.wire.block(render(attrs.evolve(working, continuation=None)))) if working.shown else 0,
+        **({} if not working.facts.tokens else {"facts": count(state.wire.block(working.facts.render()))}),
         **({} if working.continuation is None else {"continuation": count(state.wire.block(render(working)))}),
     }
 

@@ -12,6 +12,7 @@ import attrs
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
 from memci.archive.contents.tree import Tree
 from memci.archive.contents.working_set import WorkingSet, as_values, continuation_from, continuation_value, from_values
+from memci.archive.facts.table import table_from, table_value
 from memci.archive.rules import listing
 from memci.chapters.page import Page
 from memci.chapters.recalled import Attachment, Quotes
@@ -249,7 +250,8 @@ def _summaries(value: Mapping[str, Any]) -> dict[str, SummaryPrepared]:
 def _working_value(working: WorkingSet) -> dict[str, Any]:
     notes, shown = as_values(working.notes), as_values(working.shown)
     value = {"clock": working.clock, "notes": notes, "shown": shown, "tokens": working.tokens, "continues": working.continues}
-    return value | {"continuation": continuation_value(working.continuation), "by_page": working.by_page}
+    value |= {"continuation": continuation_value(working.continuation), "by_page": working.by_page}
+    return value | ({"facts": table_value(working.facts)} if working.facts.clock else {})
 
 
 def _working_set(value: Mapping[str, Any] | None) -> WorkingSet:
@@ -259,7 +261,14 @@ def _working_set(value: Mapping[str, Any] | None) -> WorkingSet:
     notes, shown = from_values(value["notes"]), from_values(value["shown"])
     made = continuation_from(value.get("continuation"))
     return WorkingSet(
-        value["clock"], notes, shown, value["tokens"], value.get("continues", False), made, value.get("by_page", False)
+        value["clock"],
+        notes,
+        shown,
+        value["tokens"],
+        value.get("continues", False),
+        made,
+        value.get("by_page", False),
+        table_from(value.get("facts")),
     )
 
 

@@ -88,7 +88,7 @@ def _sources(state: State, view: View) -> list[Source]:
     """Return what each message of a window is. O(visible)."""
     known = dict(_known(state))
     contents_end, first = view.ends.get("contents", 0), view.ends.get("system", 0)
-    ends = {name: view.ends.get(name, 0) for name in ("mounted", "work", "rules")}
+    ends = {name: view.ends.get(name, 0) for name in ("facts", "mounted", "work", "rules")}
     before = ("system", "contents", *ends)
     sources, last = list[Source](), Source("system")
     for place, message in enumerate(view.messages):

@@ -203,8 +203,13 @@ def _failures(core: Core, _space: int, _count: Callable[[str], int]) -> Iterator
                 yield line[:_LINE_CHARACTERS], (page.index,)
 
 
-def _findings(core: Core, _space: int, _count: Callable[[str], int]) -> Iterator[Line]:
-    """Yield the entries of the contents page, the newest first."""
+def _findings(core: Core, space: int, count: Callable[[str], int]) -> Iterator[Line]:
+    """Yield the facts that the window shows, all of them or none, and the entries of the contents page, the newest first."""
+    facts = list(core.state.working.facts.lines())
+    if facts:
+        facts = [("returned by tools:", ()), *facts]
+    if _size((text for text, _ in facts), count) <= space:  # a fact without the heading does not say where it is from
+        yield from reversed(facts)
     for entry in reversed(core.state.archive.entries):
         yield from ((line, (entry.index,)) for line in reversed(entry.render().split("\n")))
 

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from memci.archive.contents.working_set import render
+from memci.archive.facts.table import FactTable
 from memci.archive.rules.listing import Rule, rules_block
 from memci.archive.rules.listing import fitting as fitting_rules
 from memci.chapters.page import MessageNode, Page, ShownInPart
@@ -21,7 +22,7 @@ from memci.messages.message import Message
 from memci.messages.tokens.message_tokens import REPLY_TOKENS
 
 PARTS = ("system", "tools", "contents", "work", "recalled", "active", "open", "reply")
-"""The parts of every window; ``mounted``, ``rules``, ``directives``, ``slots`` and ``extra`` are in those that have them."""
+"""The parts of every window; ``mounted``, ``facts``, ``rules``, ``directives``, ``slots``, ``extra`` are in some."""
 
 MOUNTS_SHARE = 0.5  # of a window's budget, that contents of mounted sessions may take
 
@@ -179,6 +180,7 @@ class View:
                 self._put("system", message, state.instruction_tokens)
             if listed:
                 self._put("contents", shown.message, shown.tokens)
+                self._facts(state.working.facts)
         for mount in _shown_mounts(state, settled) if has_room else ():
             self._tokens.setdefault("mounted", 0)
             self._put("mounted", state.wire.block(mount.text), mount.tokens)
@@ -198,6 +200,11 @@ class View:
         self._recalled(anchored.get("", ()))
         for page in state.active.pages():
             self._open(page, anchored.get(page.index, ()))
+
+    def _facts(self, table: FactTable) -> None:
+        if text := table.render():
+            self._tokens.setdefault("facts", 0)
+            self._put("facts", self._state.wire.block(text), table.tokens)
 
     def _put(self, part: str, message: Message, tokens: int, page: str = "") -> None:
         """Add a message, and before the first one of the conversation what the format wants to stand there."""

@@ -347,7 +347,7 @@ def low_mark(state: State, config: Config, layout: Layout, budget: int) -> float
     carried = budget - conversation
     if not isinstance(low_water, str):
         return carried + low_water * conversation
-    contents = layout.breakdown["contents"] + layout.breakdown["work"]
+    contents = layout.breakdown["contents"] + layout.breakdown["work"] + layout.breakdown.get("facts", 0)
     others = layout.breakdown["system"] + layout.breakdown["reply"]
     others += sum(layout.breakdown.get(part, 0) for part in ("mounted", "rules", "directives"))
     high = high_mark(state, config, budget)
@@ -409,7 +409,7 @@ def _raw_tokens(state: State) -> float:
     """Return the size of the conversation with no entry as a stub, without placeholders of missing results. O(attached)."""
     tokens = state.system.tokens + state.hidden_tokens + state.headlines_tokens + state.instruction_tokens + state.active.tokens
     listed = state.config.contents.listed
-    tokens += state.archive.tokens if listed else 0
+    tokens += state.archive.tokens + state.working.facts.tokens if listed else 0
     tokens += state.working.message_tokens if listed or state.config.summary.continuation else 0
     for attachment in state.recalled.attachments.values():
         tokens += attachment.tokens

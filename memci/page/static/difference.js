@@ -122,5 +122,5 @@ function key(message) {
 
 /** Return what stood in the place of a block of which a window has one at most, and which changed. */
 function twin(each, left) {
-  return ["contents", "work", "slots"].includes(each.part) ? left.find((other) => other.part === each.part) : undefined;
+  return ["contents", "facts", "work", "slots"].includes(each.part) ? left.find((other) => other.part === each.part) : undefined;
 }

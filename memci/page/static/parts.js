@@ -7,6 +7,7 @@ export const PARTS = {
   tools: "tools",
   contents: "contents page",
   mounted: "mounted sessions",
+  facts: "facts with their owners",
   work: "working set",
   rules: "rules of the user's",
   directives: "instructions of earlier pages",

@@ -9,6 +9,7 @@ from memci.archive.contents.base_path import Base
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory
 from memci.archive.contents.tree import Node, Origin, Segment, Tree
 from memci.archive.contents.working_set import Continuation, Kind, Note, WorkingSet
+from memci.archive.facts.table import Fact, FactTable
 from memci.archive.rules.listing import Rule
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment, Quotes
@@ -106,7 +107,8 @@ def directory(first: int, last: int) -> Directory:
 def working(clock: int) -> WorkingSet:
     notes = (Note(Kind.NAME, "read_it", "usr-3", 4, 1.5), Note(Kind.RULE, "always", "usr-2", clock, 2.0))
     made = Continuation(lines=("Goal: it",), by="a model", pages=("usr-1..3",), made=2, notes=notes[1:], tokens=40)
-    return WorkingSet(clock, notes, notes[:1], 30, continues=True, continuation=made, by_page=True)
+    facts = FactTable((Fact(3, "R1", "status", "open", "usr-2", 1),), clock, ((3,),), 20)
+    return WorkingSet(clock, notes, notes[:1], 30, continues=True, continuation=made, by_page=True, facts=facts)
 
 
 def summary(index: str) -> SummaryPrepared:

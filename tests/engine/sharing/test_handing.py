@@ -45,6 +45,18 @@ def shown(session: Session) -> str:
     return str(block)
 
 
+def test_facts_are_handed_over_with_their_source(engine: Engine) -> None:
+    """A heading says that tools returned them, and each has its page."""
+    sender = worked(engine, turns=3)
+    sender.extend([user("look"), calling("c2"), result("c2", '{"order_id": "ORD-7", "status": "open", "total": "7.50"}')])
+    sender.extend([assistant("It is open."), user("and on"), assistant("yes"), user("go")])
+    sender.fold("all")
+    sender.handoff("worker", include=["findings"])
+    lines = [line.removeprefix("> ") for line in shown(engine.session("worker")).split("\n")]
+    place = lines.index("returned by tools:")
+    assert "- ORD-7: status open · total 7.50 (usr-6)" == lines[place + 1]
+
+
 def test_the_next_session_is_told_what_it_needs(engine: Engine) -> None:
     """Goal, instruction, failure, findings and the last messages, with the sender's id, event and checkpoint."""
     sender, seq = worked(engine), 0
