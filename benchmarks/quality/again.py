@@ -17,7 +17,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memci.quality.conversation import iso_time, read_document
+from memci.quality.conversation import read_document
+from memci.quality.timestamp import iso_time
 
 _ONSETS = ("Ba", "De", "Fi", "Go", "Ka", "Li", "Mo", "Na", "Pe", "Ro", "Su", "Ta", "Vi", "Zo", "Chi", "Sho")
 _ENDS = ("bin", "dra", "lan", "mir", "nea", "ric", "ssa", "ton", "via", "wen", "rok", "gail")

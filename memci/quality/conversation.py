@@ -1,9 +1,7 @@
 """Conversations to measure with, read from files: messages, times and questions with the places of their answers."""
 
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn, TypeGuard
 
@@ -18,6 +16,7 @@ from memci.messages.formats.format import SYSTEM_ROLES
 from memci.messages.parts import ANSWERS, CALLS, parts
 from memci.messages.tokens.counter import TokenCounter
 from memci.messages.tokens.message_tokens import count_message
+from memci.quality.timestamp import iso_time
 
 SYSTEM_TOKENS = 1_000  # what the system messages hold at least, as those of agents and assistants in use do
 NEEDS_SYSTEM_TOKENS = 200  # the same of conversations with needs, whose agents' own system messages are not known
@@ -37,8 +36,6 @@ _RULES = (
     "Ask before anything is done that cannot be undone.",
 )
 
-_SPOKEN = re.compile(r"(\d{1,2}):(\d\d) ([ap])m on (\d{1,2}) ([A-Z][a-z]+),? (\d{4})")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 _QUESTION = '{"question": "…", "answer": "…", "evidence": [numbers of messages]}'
 
@@ -343,20 +340,3 @@ def _is_list(value: object, kind: type) -> TypeGuard[list[Any]]:
 
 def _refuse(reason: str) -> NoReturn:
     raise ValueError(reason)
-
-
-def iso_time(value: object) -> str | None:
-    """Return a time in ISO 8601, taken from that or from a form such as ``1:56 pm on 8 May, 2023``; ``None`` for any other."""
-    if not isinstance(value, str):
-        return None
-    try:
-        return datetime.fromisoformat(value).isoformat()
-    except ValueError:
-        spoken = _SPOKEN.fullmatch(value)
-    if spoken is None or spoken[5][:3] not in _MONTHS:
-        return None
-    hour = int(spoken[1]) % 12 + (12 if spoken[3] == "p" else 0)
-    try:
-        return datetime(int(spoken[6]), _MONTHS.index(spoken[5][:3]) + 1, int(spoken[4]), hour, int(spoken[2])).isoformat()  # noqa: DTZ001 (no zone is said)
-    except ValueError:
-        return None

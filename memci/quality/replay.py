@@ -29,11 +29,12 @@ from memci.messages.formats.format import SYSTEM_ROLES
 from memci.messages.message import Message
 from memci.messages.tokens.counter import TokenCounter, get_counter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
-from memci.quality.conversation import GOES_ON, Conversation, iso_time, joined, read_document
+from memci.quality.conversation import GOES_ON, Conversation, joined, read_document
 from memci.quality.conversation import read_conversation as read_asking
 from memci.quality.played import ANSWER_TOKENS, Calls, Needs, Summaries
 from memci.quality.playing import canonical
 from memci.quality.prompt_meter import PromptMeter
+from memci.quality.timestamp import iso_time
 
 _NO_WINDOW = SentWindow(
     seq=0, at=datetime.min.replace(tzinfo=UTC), format="openai", tokens=0, raws=(), system=b"null", tools=b"[]", pages={}

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from memci.errors import ConfigError
-from memci.quality.conversation import iso_time, read_conversation
+from memci.quality.conversation import read_conversation
+from memci.quality.timestamp import iso_time
 from tests.quality.small import MESSAGES, user
 
 

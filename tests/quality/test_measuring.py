@@ -15,7 +15,6 @@ from memci.quality.conversation import (
     ConversationSet,
     Need,
     content_words,
-    iso_time,
     joined,
     turns_of,
     with_system,
@@ -25,6 +24,7 @@ from memci.quality.measuring import Cache, Row, code_hash, measure
 from memci.quality.played import Asked, Calls, Faults, Needs, Played, Recall
 from memci.quality.reports.windows import FIGURES, category_rows, draw, figures
 from memci.quality.scoring.evidence import with_foreign
+from memci.quality.timestamp import iso_time
 from tests.quality.small import COUNTER, MESSAGES, SYSTEM, assistant, conversation, question, user
 
 TALK = conversation(question("What does Tango weigh?", "nine pounds", 1), messages=MESSAGES * 2)
