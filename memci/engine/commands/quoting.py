@@ -3,9 +3,8 @@
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from memci.archive.catalogue.page_search import IndexHit
 from memci.archive.catalogue.questions import asks
 from memci.archive.catalogue.search import Filter
 from memci.chapters.page import MessageNode, Page
@@ -23,6 +22,9 @@ from memci.errors import CorruptError, UnavailableError
 from memci.messages import codec
 from memci.messages.headline import MARK, unheaded
 from memci.messages.message import Message
+
+if TYPE_CHECKING:
+    from memci.archive.catalogue.page_search import IndexHit
 
 LEAST_SCORE, LEAST_SCORE_OF_AGENT = 0.1, 0.2
 """Score that a page needs to be quoted: in talk, and where the model calls tools, as an agent looks things up itself. On LoCoMo,
@@ -118,7 +120,7 @@ def _make_room(core: Core, budget: int, most: float) -> bool:
     return bool(folding.fold(core, planner.plan_budget(core.state, core.config, layout, int(budget - most))).seq)
 
 
-def _hits(core: Core, page: Page, last_seq: int) -> list[IndexHit]:
+def _hits(core: Core, page: Page, last_seq: int) -> "list[IndexHit]":
     """Return the pages that match what the user said after an event, or what tools answered, best first."""
     assert page.tail is not None
     if page.only_user:
@@ -128,7 +130,7 @@ def _hits(core: Core, page: Page, last_seq: int) -> list[IndexHit]:
     return []
 
 
-def _hits_of_user(core: Core, page: Page, last_seq: int) -> list[IndexHit]:
+def _hits_of_user(core: Core, page: Page, last_seq: int) -> "list[IndexHit]":
     """Return the pages that match what the user has just said, best first."""
     text = "\n".join(entry_text(node.message) for node in page.nodes() if node.seq > last_seq)
     if not asks(text):
@@ -142,14 +144,14 @@ def _hits_of_user(core: Core, page: Page, last_seq: int) -> list[IndexHit]:
     return [hit for hit in hits if hit.score >= least]
 
 
-def _hits_of_values(core: Core, page: Page, texts: Iterable[str]) -> list[IndexHit]:
+def _hits_of_values(core: Core, page: Page, texts: Iterable[str]) -> "list[IndexHit]":
     """Return the pages that hold rare values of some texts which are not in view."""
     values = _unseen_values(core, texts, {node.message.raw for node in page.nodes()})
     hits = (hit for value in values for hit in _search(core, value, _MOST_PAGES_OF_VALUE) if value in hit.snippet)
     return [hit for hit in hits if hit.index != page.index][:_MOST_PAGES]
 
 
-def _search(core: Core, query: str, limit: int) -> list[IndexHit]:
+def _search(core: Core, query: str, limit: int) -> "list[IndexHit]":
     """Return pages that are not in view, or only in part, and that the model may read."""
     only = Filter(where=permitted(core), exclude=visible(core.state))
     extra = open_entries(core)
@@ -193,7 +195,7 @@ def _is_in(raws: Iterable[bytes], text: str) -> bool:
     return any(written in raw for raw in raws)
 
 
-def _quoted(core: Core, budget: int, most: float, beside: MessageNode, hits: list[IndexHit]) -> list[PassagesQuoted]:
+def _quoted(core: Core, budget: int, most: float, beside: MessageNode, hits: "list[IndexHit]") -> list[PassagesQuoted]:
     """Return the events that quote the best hits, as far as there is room, and by which older passages leave."""
     state = core.state
     open_seqs, others = state.open_seqs(), dict(state.recalled.quotes)
@@ -261,7 +263,7 @@ def _event(core: Core, beside: int, passages: list[Passage]) -> PassagesQuoted:
     return PassagesQuoted(beside=beside, passages=passages, tokens=tokens)
 
 
-def _passages(core: Core, hit: IndexHit, *, tools: bool) -> Iterator[Passage]:
+def _passages(core: Core, hit: "IndexHit", *, tools: bool) -> Iterator[Passage]:
     """Yield the passages of a hit, one for each entry that its snippet has lines of; none that the window shows.
 
     Without *tools*, none of tools: a question's words are all over their results, and pieces of them answer little.

@@ -250,8 +250,8 @@ MUTATIONS = (
         name="passages-searched-again",
         what="passages are looked for again beside a message that had them",
         module="memci.engine.commands.quoting",
-        right="page.tail.seq <= heard:",
-        wrong="page.tail.seq < heard:",
+        right="page.tail.seq <= max(noted, core.prepared.searched_seq) or not",
+        wrong="page.tail.seq < max(noted, core.prepared.searched_seq) or not",
         from_source=True,
     ),
     Mutation(
