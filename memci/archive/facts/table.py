@@ -132,9 +132,9 @@ class FactTable:
         left = (serials for serials in self.chosen if serials[0] in known)
         return [CurrentFact(known[fact], known.get(former[0]) if former else None) for fact, *former in left]
 
-    def shows(self, text: str) -> bool:
-        """Return True if the window shows *text* as an entity or a value."""
-        return any(text in (current.fact.entity, current.fact.value) for current in self.shown())
+    def shown_texts(self) -> set[str]:
+        """Return the entities and values that the window shows. O(facts)."""
+        return {text for current in self.shown() for text in (current.fact.entity, current.fact.value)}
 
     def render(self) -> str:
         """Return the text of the block; empty without facts. Only its first and last lines begin with a bracket."""

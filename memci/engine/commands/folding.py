@@ -510,7 +510,8 @@ def _working(core: Core, folded: Sequence[PreparedPage], limit: int) -> dict[str
         most = continuing.most_tokens(core.config)
     noted = attrs.evolve(state.working.noted(clock, made.notes), continues=continues, continuation=None, by_page=True)
     table, facts = _facts(core, folded, limit)
-    named = [note for note in noted.notes if note.kind is not Kind.NAME or not table.shows(note.text)]
+    texts = table.shown_texts()
+    named = [note for note in noted.notes if note.kind is not Kind.NAME or note.text not in texts]
     noted = attrs.evolve(noted, shown=attrs.evolve(noted, notes=tuple(named)).chosen(most, core.counter.count, newer))
     while (tokens := core.count(state.wire.block(render(noted))) if noted.shown else 0) > most:
         noted = attrs.evolve(noted, shown=noted.shown[:-1])

@@ -16,7 +16,7 @@ from memci.engine.history import blocks
 from memci.engine.history.events import PassagesQuoted
 from memci.engine.history.state import USER
 from memci.engine.reading import mentions, pages
-from memci.engine.reading.searching import open_entries, permitted, visible
+from memci.engine.reading.searching import entries_in_part, permitted, visible
 from memci.engine.view import planner
 from memci.errors import CorruptError, UnavailableError
 from memci.messages import codec
@@ -63,7 +63,7 @@ def quote(core: Core, budget: int) -> int:
         return noted
     if page.tail.seq <= max(noted, core.prepared.searched_seq) or not _has_more(core):
         return noted  # it has what there was, or had it until something else needed the room
-    most = most_tokens(core, budget)
+    most = _most_tokens(core, budget)
     if most < _LEAST_TOKENS:
         return noted
     try:
@@ -92,7 +92,7 @@ def _has_more(core: Core) -> bool:
     return has_stubs or state.last_fold is not None or len(state.active) < state.next_number[USER] - 1
 
 
-def most_tokens(core: Core, budget: int) -> int:
+def _most_tokens(core: Core, budget: int) -> int:
     """Return how many tokens the passages of one message may have."""
     tokens = core.config.recall.passages_tokens
     return tokens if isinstance(tokens, int) else int(min(_MOST_TOKENS, _MOST_SHARE * budget))
@@ -154,7 +154,7 @@ def _hits_of_values(core: Core, page: Page, texts: Iterable[str]) -> "list[Index
 def _search(core: Core, query: str, limit: int) -> "list[IndexHit]":
     """Return pages that are not in view, or only in part, and that the model may read."""
     only = Filter(where=permitted(core), exclude=visible(core.state))
-    extra = open_entries(core)
+    extra = entries_in_part(core)
     return core.ask(lambda index: index.find_passages(query, limit=limit, characters=_PASSAGE_CHARACTERS, only=only, extra=extra))
 
 

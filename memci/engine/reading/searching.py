@@ -86,7 +86,7 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
         exclude=frozenset() if include_visible or wanted is not None else visible(state),
     )
     shows = include_visible or (wanted is not None and PageState.OPEN in wanted)
-    extra = _open_page(core) if shows else _open_page(core, _in_part(state)) if wanted is None else ()
+    extra = _open_page(core) if shows else entries_in_part(core) if wanted is None else ()
     embedder = None
     if vectors:
         from memci.archive.catalogue.embedding import shared_embedder  # noqa: PLC0415 (for those who use vectors)
@@ -212,7 +212,7 @@ def _moment(value: object, path: str, clock: time) -> str:
         raise refusal(path, value, allowed) from None
 
 
-def open_entries(core: Core) -> list[ExtraPage]:
+def entries_in_part(core: Core) -> list[ExtraPage]:
     """Return the entries of the open page that the last window shows as stubs, to be searched: the index does not have them."""
     return _open_page(core, _in_part(core.state))
 
