@@ -10,6 +10,7 @@ from memci.messages.message import Message
 
 _HEADING = "[rules] What the user asked for, to hold from then on, in the user's own words. The system part comes first."
 _END = "[end of rules]"
+_MOST_MISSED = 8  # rules that find no room before older ones, which may be shorter, are not looked at
 
 
 @attrs.frozen(kw_only=True)
@@ -65,13 +66,15 @@ def rules_block(rules: Iterable[Rule], wire: Format) -> Message:
     return wire.block(f"{_HEADING}\n{''.join(map(line, rules))}{_END}")
 
 
-def fitting(rules: Sequence[Rule], room: float) -> list[Rule]:
-    """Return the rules that fit a number of tokens, the newest first to be taken, in their order."""
-    chosen = list[Rule]()
-    for rule in reversed(rules):
+def fitting(newest_first: Iterable[Rule], room: float) -> list[Rule]:
+    """Return the rules that fit a number of tokens, oldest first. O(those): it ends where several have found no room."""
+    chosen, missed = list[Rule](), 0
+    for rule in newest_first:
         if rule.tokens <= room:
             chosen.append(rule)
             room -= rule.tokens
+        elif (missed := missed + 1) == _MOST_MISSED:
+            break
     return chosen[::-1]
 
 

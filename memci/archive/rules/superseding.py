@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from memci.archive.rules import cues
 from memci.archive.rules.detection import FoundRule, RuleKind, has, small, without_lasting
@@ -45,9 +46,10 @@ def _is_other_value(old: FoundRule, new: FoundRule) -> bool:
     return new.kind is RuleKind.CONVENTION and len(gone) == len(added) == 1 and before[:2] == after[:2]
 
 
-def _said(text: str) -> list[str]:
+@lru_cache(maxsize=512)
+def _said(text: str) -> tuple[str, ...]:
     """Return the words of a rule without those that only ask for it, or say that it lasts."""
-    return [word for word in _WORD.findall(without_lasting(small(text))) if word not in cues.ASKING]
+    return tuple(word for word in _WORD.findall(without_lasting(small(text))) if word not in cues.ASKING)
 
 
 def _names(text: str) -> set[str]:

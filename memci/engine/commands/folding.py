@@ -168,7 +168,7 @@ def fold(  # noqa: PLR0913, PLR0915 (what bounds it; its steps in their order)
     further; without *evict* entries keep some lines, or nothing is done.
     """
     state, config = core.state, core.config
-    before = core.lay_out(state, state.settled).tokens
+    before, rules = core.lay_out(state, state.settled).tokens, state.rules_in_reach() if state.rules else ()
     trims = trimming.trims(core, plan.trimmed)
     if trims and not plan.pages:
         core.commit(trims)
@@ -244,7 +244,8 @@ def fold(  # noqa: PLR0913, PLR0915 (what bounds it; its steps in their order)
     core.commit([*trims, event])
     _list_anew(core)
     core.catch_up()
-    done = _told(core, before, plan.reason, event.folded, [index for index, _ in shrinkage.evicted], kept=kept, dropped=dropped)
+    evicted = [index for index, _ in shrinkage.evicted]
+    done = _told(core, before, plan.reason, event.folded, evicted, kept=kept, dropped=dropped, rules=rules)
     if shrinkage.evicted:
         core.monitor.tell(Eviction(pages=tuple(shrinkage.evicted)))
     return done
@@ -331,8 +332,10 @@ def _told(  # noqa: PLR0913 (what a fold tells)
     *,
     kept: Sequence[str] = (),
     dropped: Sequence[str] = (),
+    rules: Sequence[str] = (),
 ) -> Fold:
-    """Tell observers of what was committed just now, and return it."""
+    """Tell observers of what was committed just now, and return it; before it, *rules* were in reach."""
+    in_reach = core.state.rules_in_reach() if rules else ()
     after, seq, gone = core.lay_out(core.state, core.state.settled).tokens, core.state.seq, tuple(evicted)
     done = Fold(
         pages=tuple(pages),
@@ -343,7 +346,7 @@ def _told(  # noqa: PLR0913 (what a fold tells)
         seq=seq,
         kept=tuple(kept),
         dropped_directives=tuple(dropped),
-        dropped_rules=planner.rules_without_room(core.state, core.config),
+        dropped_rules=tuple(address for address in rules if address not in in_reach),
     )
     core.monitor.tell(done)
     return done

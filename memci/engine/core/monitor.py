@@ -67,7 +67,8 @@ class Fold(_Heard):
     window shows a newer contents page. ``evicted`` are the indexes of the entries that left the contents page with it; ``seq`` is
     the event's sequence number, 0 when nothing was to be done. ``kept`` are those of the pages that were kept, and that a window
     had no room for. ``dropped_directives`` are the addresses of system and developer messages of folded pages that windows no
-    longer show, as their share of the budget has no room for them, ``dropped_rules`` those of rules for the same reason.
+    longer show, as their share of the budget has no room for them, ``dropped_rules`` those of rules that were in view, listed or
+    in their messages, and have no room any more.
     """
 
     pages: tuple[str, ...]

@@ -1,6 +1,6 @@
 """How each event changes the state. Deterministic, no I/O: the same events make the same state, live or replayed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from math import ceil
 from typing import Any, assert_never
@@ -8,7 +8,7 @@ from typing import Any, assert_never
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry, Directory, Item
-from memci.archive.rules.listing import without
+from memci.archive.rules.listing import Rule, without
 from memci.chapters.address import ends, is_foreign, is_range, last_number, page_number, segment_of
 from memci.chapters.page import MessageNode, Opening, Page
 from memci.chapters.recalled import Attachment, Quotes
@@ -177,7 +177,12 @@ def _append(state: State, event: events.MessageAppended, seq: int) -> None:
 
 
 def _set_rules(state: State, event: events.RulesSet) -> None:
-    known = (attrs.evolve(rule, superseded_by=event.superseded.get(rule.address, rule.superseded_by)) for rule in state.rules)
+    known: Iterable[Rule] = state.rules
+    if event.superseded:
+        known = (
+            attrs.evolve(rule, superseded_by=event.superseded[rule.address]) if rule.address in event.superseded else rule
+            for rule in state.rules
+        )
     state.rules = (*known, *event.made())
     state.next_rule += not event.entry_seq
 

@@ -12,7 +12,7 @@ from memci.archive.contents.contents_page import ContentsEntry, ContentsPage, It
 from memci.archive.contents.outline import outline
 from memci.archive.contents.tree import Node, Tree
 from memci.archive.contents.working_set import WorkingSet
-from memci.archive.rules.listing import Rule
+from memci.archive.rules.listing import Rule, fitting
 from memci.chapters.address import is_root
 from memci.chapters.page import ActiveChapter, Chapter, MessageNode, Page, SystemChapter
 from memci.chapters.recalled import RecallChapter
@@ -305,24 +305,39 @@ class State:
         """Tokens of the directives that windows show, where there is room for all. O(directives)."""
         return sum(directive.node.tokens for directive in self.directives if not directive.repeated)
 
-    def listed_rules(self, settled: WindowSettled | None) -> list[Rule]:
-        """Return the rules that hold and whose messages a window does not show word for word, oldest first. O(rules)."""
+    def rules_beside(self, settled: WindowSettled | None) -> Iterator[Rule]:
+        """Yield the rules that hold and whose messages a window does not show word for word, newest first."""
         stubs = settled.stubs if settled is not None else ()
         opening = self.opening.index if self.opening is not None else ""
-        return [
-            rule
-            for rule in self.rules
-            if rule.superseded_by is None
-            and (not rule.seq or rule.seq in stubs or (rule.page not in self.active and rule.page != opening))
-        ]
+        for rule in reversed(self.rules):
+            if rule.superseded_by is None and (
+                not rule.seq or rule.seq in stubs or (rule.page not in self.active and rule.page != opening)
+            ):
+                yield rule
+
+    def listed_rules(self, settled: WindowSettled | None) -> list[Rule]:
+        """Return the rules that a window lists, oldest first: the newest that fit their share of the conversation. O(those)."""
+        if settled is None:
+            left, scale = float(self.config.budget.tokens), self.scale
+        elif settled.contents:
+            scale = settled.scale or self.scale
+            left = settled.budget - (settled.tools_tokens + settled.extra_tokens) * scale
+        else:
+            return []
+        return fitting(self.rules_beside(settled), self.config.rules.max_share * left / scale - self.rules_tokens)
 
     @property
     def rule_tokens(self) -> int:
-        """Tokens of the message that lists rules, about, as far as they have room. O(rules)."""
+        """Tokens of the message that lists rules. O(rules listed)."""
         listed = self.listed_rules(self.settled)
-        budget = self.config.budget.tokens if self.settled is None else self.settled.budget
-        most = self.config.rules.max_share * budget / self.scale
-        return int(min(self.rules_tokens + sum(rule.tokens for rule in listed), most)) if listed else 0
+        return self.rules_tokens + sum(rule.tokens for rule in listed) if listed else 0
+
+    def rules_in_reach(self) -> list[str]:
+        """Return the addresses of the rules that hold and that the window lists, or has with their messages. O(visible)."""
+        head = self.active.message_list.head
+        said = takewhile(lambda rule: not rule.seq or (head is not None and rule.seq >= head.seq), reversed(self.rules))
+        in_view = [rule for rule in said if rule.seq and rule.superseded_by is None]
+        return [rule.address for rule in (*self.listed_rules(self.settled), *reversed(in_view))]
 
     def open_seqs(self) -> set[int]:
         """Return the sequence numbers of what is being said, and of what opened its turn where that stands apart. O(those)."""

@@ -1,6 +1,7 @@
 """Takes in the rules that the user sets, and those that the application adds or takes out."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from memci.archive.rules.listing import Rule, address_of, line
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
 
 ADDED = "added"  # the kind of a rule of the application's
 _MOST_CHARACTERS = 2_000  # of a rule that is added
+_MOST_KNOWN = 100  # rules that a message may replace or take back: the newest
 
 
-def set_by(core: Core, rules: Iterable[Rule], event: MessageAppended, seq: int) -> RulesSet | None:
+def set_by(core: Core, rules: Sequence[Rule], event: MessageAppended, seq: int) -> RulesSet | None:
     """Return the event of the rules that a message sets or takes back; ``None`` for none. O(its size and the *rules* before)."""
     from memci.archive.rules.detection import read  # noqa: PLC0415 (compiles many patterns)
     from memci.archive.rules.superseding import replaced, taken_back  # noqa: PLC0415 (as above)
@@ -91,12 +93,10 @@ def remove(core: Core, address: object) -> None:
     core.commit([RuleRemoved(address=str(address), at=core.now())])
 
 
-def _known(rules: Iterable[Rule], speaker: str) -> "Mapping[str, FoundRule]":
-    """Return the rules that hold and that a speaker set, by address."""
+def _known(rules: Sequence[Rule], speaker: str) -> "Mapping[str, FoundRule]":
+    """Return the rules that hold and that a speaker set, by address, oldest first: so many at most, the newest ones."""
     from memci.archive.rules.detection import FoundRule, RuleKind  # noqa: PLC0415 (compiles many patterns)
 
-    return {
-        rule.address: FoundRule(rule.text, RuleKind(rule.kind))
-        for rule in rules
-        if rule.superseded_by is None and rule.speaker == speaker and rule.kind != ADDED
-    }
+    own = (rule for rule in reversed(rules) if rule.superseded_by is None and rule.speaker == speaker and rule.kind != ADDED)
+    newest = list(islice(own, _MOST_KNOWN))
+    return {rule.address: FoundRule(rule.text, RuleKind(rule.kind)) for rule in reversed(newest)}

@@ -8,8 +8,7 @@ import attrs
 
 from memci.archive.contents.working_set import render
 from memci.archive.facts.table import FactTable
-from memci.archive.rules.listing import Rule, rules_block
-from memci.archive.rules.listing import fitting as fitting_rules
+from memci.archive.rules.listing import rules_block
 from memci.chapters.page import MessageNode, Page, ShownInPart
 from memci.chapters.recalled import Attachment
 from memci.engine.history import blocks
@@ -187,7 +186,7 @@ class View:
         tells = shown is not None or continues if listed else continues and state.config.summary.continuation
         if has_room and tells and (text := render(state.working)):
             self._put("work", state.wire.block(text), state.working.message_tokens)
-        if rules := shown_rules(state, settled) if state.rules else ():
+        if rules := state.listed_rules(settled) if state.rules else ():
             self._tokens.setdefault("rules", 0)
             self._put("rules", rules_block(rules, state.wire), state.rules_tokens + sum(rule.tokens for rule in rules))
         for directive in _shown_directives(state, settled) if state.directives else ():
@@ -319,7 +318,7 @@ def _asked(state: State, settled: WindowSettled | None) -> tuple[object, ...]:
     """Return what decides which messages a window shows, and how."""
     mounts = _shown_mounts(state, settled) if state.mounts else []
     shown = [directive.node.seq for directive in _shown_directives(state, settled)] if state.directives else []
-    rules = [rule.address for rule in shown_rules(state, settled)] if state.rules else []
+    rules = [rule.address for rule in state.listed_rules(settled)] if state.rules else []
     if settled is None:
         return True, mounts, rules, shown, False, state.explains(settled), [], {}
     return settled.contents, mounts, rules, shown, settled.reads, settled.explains, settled.stubs, settled.excerpts
@@ -335,18 +334,6 @@ def _shown_directives(state: State, settled: WindowSettled | None) -> list[Direc
     scale = settled.scale or state.scale
     left = settled.budget - (settled.tools_tokens + settled.extra_tokens) * scale
     return fitting(shown, DIRECTIVES_SHARE * left / scale)
-
-
-def shown_rules(state: State, settled: WindowSettled | None) -> list[Rule]:
-    """Return the rules that a window lists: those that fit their share of what its request leaves to the conversation."""
-    listed = state.listed_rules(settled)
-    if settled is None or not listed:
-        return listed
-    if not settled.contents:
-        return []
-    scale = settled.scale or state.scale
-    left = settled.budget - (settled.tools_tokens + settled.extra_tokens) * scale
-    return fitting_rules(listed, state.config.rules.max_share * left / scale - state.rules_tokens)
 
 
 def _shown_mounts(state: State, settled: WindowSettled | None) -> list[Mount]:

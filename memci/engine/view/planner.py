@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Protocol
 import attrs
 
 from memci.archive.contents.contents_page import ContentsEntry
-from memci.archive.rules.listing import fitting
 from memci.chapters.address import page_number
 from memci.chapters.page import MessageNode, Page, Run
 from memci.engine.history.state import RULE, USER, State
@@ -268,16 +267,6 @@ def _loose(state: State, config: Config, pages: Iterable[Page]) -> list[Page]:
     """Return the pages that folds do not pass by. O(pages)."""
     passed_by = held(state, config) if state.kept else ()
     return [page for page in pages if page.index not in passed_by]
-
-
-def rules_without_room(state: State, config: Config) -> tuple[str, ...]:
-    """Return the addresses of rules that hold, stand in no page in view, and have no room in their share. O(rules)."""
-    if not state.rules:
-        return ()
-    listed = state.listed_rules(state.settled)
-    room = config.rules.max_share * conversation_budget(state, next_budget(state, config)) / state.scale - state.rules_tokens
-    shown = fitting(listed, room)
-    return tuple(rule.address for rule in listed if rule not in shown)
 
 
 def next_budget(state: State, config: Config) -> int:

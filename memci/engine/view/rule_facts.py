@@ -8,7 +8,6 @@ import attrs
 
 from memci.archive.rules.listing import Rule
 from memci.engine.history.state import State
-from memci.engine.view.layout import shown_rules
 
 
 class RuleState(StrEnum):
@@ -55,15 +54,15 @@ def rule_facts(state: State) -> list[RuleFacts]:
     """Return all rules with their states in the window as it is now, oldest first, removed ones last. O(rules)."""
     if not state.rules and not state.removed_rules:
         return []
+    beside = {rule.address for rule in state.rules_beside(state.settled)}
     listed = {rule.address for rule in state.listed_rules(state.settled)}
-    shown = {rule.address for rule in shown_rules(state, state.settled)}
 
     def place(rule: Rule) -> RuleState:
         if rule.superseded_by is not None:
             return RuleState.SUPERSEDED
-        if rule.address in shown:
+        if rule.address in listed:
             return RuleState.LISTED
-        return RuleState.NO_ROOM if rule.address in listed else RuleState.VERBATIM
+        return RuleState.NO_ROOM if rule.address in beside else RuleState.VERBATIM
 
     return [
         *(_facts(rule, place(rule)) for rule in state.rules),

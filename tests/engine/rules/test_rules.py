@@ -11,6 +11,7 @@ from memci.engine.session import Session
 from memci.errors import ArgumentError, ConflictError, InvalidIdError
 from memci.messages.tokens.counter import get_counter
 from memci.messages.tokens.message_tokens import REPLY_TOKENS, count_message
+from tests.engine.core.test_short_ways import called
 from tests.engine.sessions import config_of, heard, open_session, talk
 from tests.engine.wire import Value, assistant, user
 
@@ -341,3 +342,21 @@ def test_a_rule_that_a_checkpoint_took_back_is_added_again() -> None:
     assert [] == texts(session)
     session.add_rule(RULE, key="k")
     assert [RULE] == texts(session)
+
+
+def test_a_turn_looks_at_few_of_many_rules() -> None:
+    """What a turn calls is the same with ten times as many rules, most of which have no room."""
+    calls = list[int]()
+    for count in (50, 500):
+        session = open_session(budget={"window": 2_000, "reserve": 0})
+        for number in range(count):
+            session.add_rule(f"Never open the door of room {number} without asking me first.")
+        session.extend([user("Hello."), assistant("Hello.")])
+        session.window()
+
+        def turn(opened: Session = session) -> None:
+            opened.append(user("Never open the door of the cellar without asking me first."))
+            opened.window()
+
+        calls.append(sum(called(turn).values()))
+    assert calls[1] <= 1.05 * calls[0], calls
