@@ -90,7 +90,7 @@ def window_parts(window: memci.Window) -> Iterator[str]:
 
 def main() -> None:
     """Replay the conversation, recall a page, and print the picture."""
-    config = {"budget": {"window": 2_500, "reserve": 500}, "recall": {"protocol": "none"}}
+    config = {"budget": {"window": 2_500, "reserve": 500}, "recall": {"passages_tokens": 0, "protocol": "none"}}
     with memci.Engine("memory:", config=config) as engine, engine.session("support-42") as session:
         for message, at in zip(RECORDED["messages"], RECORDED["timestamps"], strict=True):
             if message["role"] == "assistant":

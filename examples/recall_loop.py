@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--protocol", choices=["native", "attp"], default="native")
     given = parser.parse_args()
     recorded = json.loads(given.file.read_text(encoding="utf-8"))["messages"]
-    config = {"budget": BUDGET, "recall": {"turns": 2, "protocol": given.protocol}}
+    config = {"budget": BUDGET, "recall": {"turns": 2, "passages_tokens": 0, "protocol": given.protocol}}
 
     with ExitStack() as opened:
         model: Model = StandIn(recorded)

@@ -49,7 +49,10 @@ def draw(window: memci.Window) -> None:
 
 def main() -> None:
     """Replay the conversation, then ask for something that was said long ago."""
-    config = {"budget": {"window": 2_500, "reserve": 500}, "recall": {"protocol": "none"}}
+    config = {
+        "budget": {"window": 2_500, "reserve": 500},
+        "recall": {"passages_tokens": 0, "protocol": "none"},
+    }
     with memci.Engine("memory:", config=config) as engine, engine.session("support-42") as session:
         session.observe(tell)
         for message in RECORDED:

@@ -8,6 +8,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import attrs
 
@@ -71,11 +72,12 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description="Ask the questions of conversations, with and without passages.")
     arguments.add_argument("paths", type=Path, nargs="+", metavar="PATH")
     arguments.add_argument("--budget", type=int, default=8_000)
-    arguments.add_argument("--tokens", default="0,300,500,1000", help="values of recall.passages_tokens")
+    arguments.add_argument("--tokens", default="0,auto,500", help="values of recall.passages_tokens")
     given = arguments.parse_args()
     for path in given.paths:
         conversations = read_set(path, get_counter(COUNTER)).conversations
-        for tokens in map(int, given.tokens.split(",")):
+        for given_tokens in given.tokens.split(","):
+            tokens: int | Literal["auto"] = "auto" if given_tokens == "auto" else int(given_tokens)
             config = Config(budget=Budget(window=given.budget, reserve=0), recall=Recall(passages_tokens=tokens))
             asked: list[Asked] = []
             for conversation in conversations:

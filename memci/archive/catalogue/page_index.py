@@ -14,6 +14,7 @@ from memci.archive.catalogue.index_folder import IndexPlace
 from memci.archive.catalogue.index_writer import IndexWriter
 from memci.archive.catalogue.page_facts import Checkpoint, PageFacts
 from memci.archive.catalogue.page_search import IndexHit, PageSearch, TermCounts
+from memci.archive.catalogue.passage_search import PassageSearch
 from memci.archive.catalogue.search import ExtraPage, Filter, term_line
 from memci.chapters.address import page_number
 from memci.errors import CorruptError, PermissionDeniedError, UnavailableError
@@ -268,9 +269,9 @@ class PageIndex:
         """Return at most *limit* pages that hold rare words of a query, best first, each with a passage of so many *characters*.
 
         Costs the same in a history of any length: at most 8 words are searched for, none that more than 50 pages hold, at most
-        200 places are scored, and of *limit* pages the text is read.
+        200 places are scored, and the text is read of the ten best pages and their neighbours.
         """
-        return PageSearch(self._db(), query, extra, rare_only=True, passage_characters=characters).hits(limit, only)
+        return PassageSearch(self._db(), query, extra, characters).hits(limit, only)
 
     def count_terms(self, query: str, *, extra: Sequence[ExtraPage] = ()) -> TermCounts:
         """Return how many pages there are, and how many hold each word of a query; *extra* pages too. O(words)."""

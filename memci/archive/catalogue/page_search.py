@@ -30,13 +30,6 @@ _MOST_SHARE = 2.2  # k1 + 1 of FTS5's BM25
 _BATCH = 200  # pages that are read at first to see who says a word; then ten times as many each time
 _BESIDE = 3  # entries on each side of one that a passage goes on to
 
-# A search by rare terms costs the same in a history of any length. On LoCoMo and CrossWOZ, whose conversations have 50 to 350
-# pages, these bounds cost 2 and 1 points of recall within the first five pages (``benchmarks/quality/bounded.py``).
-_RARE_PAGES = 50  # at most, that hold a term
-_RARE_TERMS = 8
-_RARE_POSTINGS = 200  # of these terms together
-_UNKNOWN = 0.5  # pages that a term counts as in which no page has: it lowers the score of all
-
 _LINES = "SELECT id, lines FROM said WHERE lines IS NOT NULL AND id IN"
 # Pages are compared first: the table gives each row's word as a copy, twice.
 _HELD = "SELECT term, doc, col, offset FROM term WHERE doc IN"
@@ -83,9 +76,11 @@ class TermCounts:
 class PageSearch:
     """A query, made ready for one answer: its terms and their weights; without an embedder it ranks by words alone.
 
-    Terms weigh what they do in this session, or *among* the pages of several. With *rare_only*, pages are found and ranked by
-    the rarest terms alone, and the cost does not depend on the number of pages.
+    Terms weigh what they do in this session, or *among* the pages of several.
     """
+
+    _most_counted = -1  # pages that hold a term, where they are counted
+    _total: float | None = None  # weight of the whole query, where scores are shares of it
 
     def __init__(  # noqa: PLR0913 (each narrows it in another way)
         self,
@@ -95,7 +90,6 @@ class PageSearch:
         embedder: "Embedder | None" = None,
         among: TermCounts | None = None,
         *,
-        rare_only: bool = False,
         passage_characters: int = search.SNIPPET_CHARS,
     ) -> None:
         self._db = database
@@ -109,24 +103,13 @@ class PageSearch:
         self._beside = {place: Candidate.of_text(place, text, self._terms) for place, text in texts.items()}
         self._pages, entries, terms = database.one("SELECT pages, entries, terms FROM meta")
         self._entry_terms = terms / entries if entries else 1.0
-        most = _RARE_PAGES + 1 if rare_only else -1
         asked = "SELECT count(*) FROM (SELECT 1 FROM search WHERE search MATCH ? LIMIT ?)"
-        self._counts: dict[str, int] = {name: database.one(asked, _matched(name), most)[0] for name in self._terms}
+        self._counts: dict[str, int] = {name: database.one(asked, _matched(name), self._most_counted)[0] for name in self._terms}
         beside = [set().union(*page.held.values()) for page in self._beside.values()]
         counts = {name: stored + sum(name in held for held in beside) for name, stored in self._counts.items()}
         self.counted = TermCounts(self._pages + len(extra), {name: count for name, count in counts.items() if count})
         weighed = among or self.counted
         self._weights = search.weigh(weighed.pages, weighed.counts)
-        self._total: float | None = None
-        if rare_only:
-            rare = self._rare_terms(counts)
-            self._total = sum(
-                search.weigh(self.counted.pages, {name: count or _UNKNOWN for name, count in counts.items()}).values()
-            )
-            self._counts = {name: count for name, count in self._counts.items() if name in rare}
-            self._weights = {name: weight for name, weight in self._weights.items() if name in rare}
-            for page in self._beside.values():
-                page.held = {line: {name: n for name, n in held.items() if name in rare} for line, held in page.held.items()}
 
     def hits(self, limit: int, only: Filter) -> list[IndexHit]:
         """Return the best pages that the filter admits, best first."""
@@ -163,16 +146,6 @@ class PageSearch:
             return []
         newest = self._db.one("SELECT last_at FROM page ORDER BY id DESC LIMIT 1")
         return [search.day_mark(day) for day in days_in(query, newest[0])] if newest else []
-
-    @staticmethod
-    def _rare_terms(counts: Mapping[str, int]) -> set[str]:
-        """Return the terms that a bounded search uses, the rarest first to be taken."""
-        rare, postings = set[str](), 0
-        for name, number in sorted(counts.items(), key=lambda pair: pair[1]):
-            if 0 < number <= _RARE_PAGES and postings + number <= _RARE_POSTINGS and len(rare) < _RARE_TERMS:
-                rare.add(name)
-                postings += number
-        return rare
 
     def _placed(self, extra: Sequence[ExtraPage]) -> dict[int, ExtraPage]:
         """Return extra pages by the places of their older selves, or after all others."""
@@ -291,7 +264,7 @@ class PageSearch:
     def _noted(self, lines: Mapping[int, list[Any]]) -> dict[int, Candidate]:
         """Return those of some pages that hold a term of the query, with where: costs what the postings of the terms are."""
         pages = Candidates(lines)
-        for name in self._weights if lines else ():
+        for name in [name for name, count in self._counts.items() if count] if lines else ():
             start = search.root(name)
             after = f"{start[:-1]}{chr(ord(start[-1]) + 1)}" if start else f"{name}\x01"
             try:

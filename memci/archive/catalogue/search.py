@@ -45,6 +45,7 @@ _SHARES = [(step, (_BEFORE_DECAY if step < 0 else _AFTER_DECAY) ** abs(step)) fo
 SNIPPET_CHARS = 200
 _WHY_CHARS = 60
 _QUESTION_CHARS = 120  # of a question whose answer follows
+_LEAST_BESIDE = 60  # characters for which it is worth to begin another text
 _LEAST_ROOM = 20  # characters for which it is worth to go on
 _STARTS = ("\n", ". ", "? ", "! ", "。", "？", "！")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -130,6 +131,23 @@ class Candidate:
             places = ((word, place, column, number) for column, said in columns.items() for number, word in enumerate(said))
             found = (each for each in places if each[0] == name or (near and each[0].startswith(near)))
             hold({place: candidate}, name, found)
+        return candidate
+
+    @classmethod
+    def of_entries(cls, place: int, lines: list[Any], entries: Sequence[tuple[str, str]], names: Mapping[str, float]) -> Self:
+        """Make one of ``PageText.lines``, and of its entries' texts and times with what they hold of some terms. O(the texts).
+
+        As ``hold`` has it, but that a word twice in a row counts twice.
+        """
+        candidate = cls.of_lines(place, lines)
+        days = {day_mark(at[:10]) for _, at in entries}
+        for line, text in enumerate((_time_words(at for _, at in entries), *(text for text, _ in entries))):
+            held = {name: 1.0 for name in names if name in days} if not line else {}
+            for start, end, name in _marks(text, names):
+                whole = not root(name) or term(text[start:end].lower()) == name
+                held[name] = held.get(name, 0.0) + (1.0 if whole else 0.5)
+            if held:
+                candidate.held[line] = held if line else dict.fromkeys(held, 1.0)
         return candidate
 
     def speaks(self, roles: frozenset[str] | None) -> bool:
@@ -396,14 +414,14 @@ def snippet(
     room = most - (right - left) - 1
     ending = []
     for each in following:
-        if room >= _LEAST_ROOM:
+        if room >= _LEAST_BESIDE:
             ending.append(each[: _word_end(each, room // 2, min(len(each), room))].strip())
             room -= len(ending[-1]) + 1
     start = _filled_back(text, left, room)
     room -= left - start
     parts = [text[start:right].strip(), *ending]
     for each in reversed(preceding):
-        if room >= _LEAST_ROOM:
+        if room >= _LEAST_BESIDE:
             parts.insert(0, each[_filled_back(each, len(each), room) :].strip())
             room -= len(parts[0]) + 1
     return "\n".join(part for part in parts if part)

@@ -65,11 +65,14 @@ _HANDED = (
     "|text|page|article|ticket|log|file"
     "|letter|note|chat|thread|post|comment|doc|document|contract|output|error|response|answer|result|readme)|got this|sent me"
     "|wrote|says?|said|told|reads?"
-    "|zusammen|übersetz|korrigier|lies|hier (?:ist|sind)|folgend|unten|diese[rsn]? (?:mail|e-?mail|nachricht|text|seite|artikel"
+    "|zusammen|übersetz|korrigier|lies|hier (?:ist|sind)|folgend|unten|(?:diese[rsn]?|die|der|den|das|eine[rn]?) (?:mail"
+    "|e-?mail|nachricht|text|seite|artikel"
     "|brief|notiz|log|datei|vertrag)"
     "|schreibt|schrieb|sagt|sagte|meint|steht|traduis|résume|voici|suivant|ci-dessous|écrit|dit|resum|traduc|tradu[cz]|corrig"
     "|aquí (?:está|tienes|va)|siguiente"
-    "|este (?:correo|mensaje|texto|artículo|documento)|esta (?:carta|página|nota)|dice|dijo|escribió|pone|riassumi|ecco|dice"
+    "|(?:este|el|un) (?:correo|mensaje|texto|artículo|documento)|(?:esta|la|una) (?:carta|página|nota)"
+    "|(?:le|la|un|une|ce|cette) (?:mail|courriel|message|texte|article|document|lettre|page|note)"
+    "|dice|dijo|escribió|pone|riassumi|ecco|dice"
     "|scrive|samenvat|vertaal|hier is"
     "|streść|przetłumacz|oto|pisze|вот|переведи|пишет|написал|özetle|çevir|şöyle|总结|總結|概括|翻译|翻譯|看看|看一下|以下|如下|下面|这封|这段|这条|这篇|邮件|日志"
     "|写道|要約|翻訳|以下の|次の文|요약|번역|다음|لخص|ترجم|التالي|सारांश|अनुवाद"
@@ -156,12 +159,14 @@ def _without_long(text: str) -> str:
 
 
 def _of_paragraphs(text: str) -> str:
-    """Return a text of several paragraphs without its middle; the first alone, where that hands the others over."""
+    """Return a text of several paragraphs without its middle; the first alone, where that hands over the others, or asks."""
     ends = [found.span() for found in re.finditer("\\n[ \\t]*\\n+", text.rstrip())]
     if not ends:
         return text
     first, announced = text[: ends[0][0]], compiled(f"(?<!\\w)(?:{_ANNOUNCED})", re.IGNORECASE)
-    if announced.search(first) is None and compiled(f"(?<!\\w)(?:{_GOT})", re.IGNORECASE).search(first):
+    rest = text[ends[0][1] :]
+    asks = first.rstrip().endswith(("?", "？")) and "\n" in rest.strip() and announced.search(rest.partition("\n")[0]) is None
+    if announced.search(first) is None and (asks or compiled(f"(?<!\\w)(?:{_GOT})", re.IGNORECASE).search(first)):
         return first
     last = ends[-1][1]
     return first + _hidden(text[ends[0][0] : last]) + text[last:]
@@ -174,7 +179,7 @@ def _before_handed(text: str) -> str:
         lead = text[start + 1 : colon.start()]
         announces = compiled(f"(?<!\\w)(?:{_ANNOUNCED})", re.IGNORECASE).search(lead)
         hands = compiled(f"(?<!\\w)(?:{_HANDED})", re.IGNORECASE).search(lead)
-        ends_line = colon[0].rstrip(" \t").endswith(("\n", ":", "："))
+        ends_line = "\n" in colon[0] or colon.end() == len(text)
         if (ends_line and not announces) or (hands and (not announces or announces.start() > hands.start())):
             return text[: colon.end()]
     return text

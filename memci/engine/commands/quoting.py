@@ -26,15 +26,16 @@ from memci.messages.message import Message
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_search import IndexHit
 
-LEAST_SCORE, LEAST_SCORE_OF_AGENT = 0.1, 0.2
-"""Score that a page needs to be quoted: in talk, and where the model calls tools, as an agent looks things up itself. On LoCoMo,
-nine questions in ten find their evidence above the first; of taubench's questions one in four is above the second."""
+LEAST_SCORE, LEAST_SCORE_OF_AGENT = 0.15, 0.36
+"""Score that a page needs to be quoted: in talk, and where the model calls tools, as an agent looks things up itself. With 0.22
+in talk, LoCoMo's questions have 4 points less of their evidence in view; with 0.22 for agents, taubench costs 5% more a call."""
 
 _LEAST_OF_BEST = 0.4  # of the best page's score
 _MOST_PAGES = 5  # that are read for one message
 _PASSAGE_CHARACTERS = 250  # of a page; with 200, 5 points less of LoCoMo's answers are in five of them
 _MOST_TOKENS, _MOST_SHARE = 320, 0.08  # of the passages of one message, where the setting is auto; of the budget
 _LEAST_TOKENS = 60  # in which nothing useful can be quoted
+_LEAST_ROOM = 0.5  # of the tokens of a message's passages: where less is idle, pages fold for them, but for an agent's
 _MOST_PAGES_OF_VALUE = 1
 _MOST_VALUES = 4  # that passages are looked for next to one result
 _MOST_LOOKED_UP = 16  # of values that may be rare
@@ -68,8 +69,12 @@ def quote(core: Core, budget: int) -> int:
         return noted
     try:
         hits = _hits(core, page, noted)
-        if hits and _make_room(core, budget, most):
-            hits = _hits(core, page, noted)  # what has folded can be quoted
+        if hits:
+            left = budget - core.lay_out(core.state, core.state.settled).tokens
+            if left < _LEAST_ROOM * most and not _calls_tools(core) and _make_room(core, budget, most):
+                hits = _hits(core, page, noted)  # what has folded can be quoted
+            elif left < most:
+                most = max(left, 0)
         events = _quoted(core, budget, most, page.tail, hits)
     except (UnavailableError, CorruptError) as error:
         logger(core.key).warning("session %r: no passages could be quoted: %s", core.session_id, error)
@@ -113,10 +118,8 @@ def dropped(seqs: Collection[int]) -> list[PassagesQuoted]:
 
 
 def _make_room(core: Core, budget: int, most: float) -> bool:
-    """Fold before passages are chosen, where they would not fit, and return whether any page folded."""
+    """Fold before passages are chosen, as they would not fit, and return whether any page folded."""
     layout = core.lay_out(core.state, core.state.settled)
-    if layout.tokens + most * core.state.scale <= budget:
-        return False
     return bool(folding.fold(core, planner.plan_budget(core.state, core.config, layout, int(budget - most))).seq)
 
 
@@ -131,17 +134,26 @@ def _hits(core: Core, page: Page, last_seq: int) -> "list[IndexHit]":
 
 
 def _hits_of_user(core: Core, page: Page, last_seq: int) -> "list[IndexHit]":
-    """Return the pages that match what the user has just said, best first."""
-    text = "\n".join(entry_text(node.message) for node in page.nodes() if node.seq > last_seq)
-    if not asks(text):
-        return _hits_of_values(core, page, [text])
-    if len(text) > 2 * _MOST_ASKED:
-        text = f"{text[:_MOST_ASKED]}\n{text[-_MOST_ASKED:]}"
-    hits = _search(core, text, _MOST_PAGES)
-    calls = any(node.message.calls for each in core.state.active.pages() for node in each.nodes())
-    least_score = LEAST_SCORE_OF_AGENT if calls else LEAST_SCORE
-    least = max(least_score, _LEAST_OF_BEST * hits[0].score) if hits else 0.0
-    return [hit for hit in hits if hit.score >= least]
+    """Return the pages that match what the user has just said, best first: the messages that ask, else all of them."""
+    said = [entry_text(node.message) for node in page.nodes() if node.seq > last_seq]
+    asking = list(filter(asks, said))
+    if not asking:
+        return _hits_of_values(core, page, ["\n".join(said)])
+    least_score = LEAST_SCORE_OF_AGENT if _calls_tools(core) else LEAST_SCORE
+    for texts in (asking, said) if len(said) > len(asking) else (asking,):
+        text = "\n".join(texts)
+        if len(text) > 2 * _MOST_ASKED:
+            text = f"{text[:_MOST_ASKED]}\n{text[-_MOST_ASKED:]}"
+        hits = _search(core, text, _MOST_PAGES)
+        least = max(least_score, _LEAST_OF_BEST * hits[0].score) if hits else 0.0
+        if found := [hit for hit in hits if hit.score >= least]:
+            return found
+    return []
+
+
+def _calls_tools(core: Core) -> bool:
+    """Return whether the model calls tools in the pages in view. O(window)."""
+    return any(node.message.calls for page in core.state.active.pages() for node in page.nodes())
 
 
 def _hits_of_values(core: Core, page: Page, texts: Iterable[str]) -> "list[IndexHit]":

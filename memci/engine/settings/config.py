@@ -204,7 +204,9 @@ class Recall:
     turns: int = setting(6, "turns that a recalled page stays")
     max_share: float = setting(0.25, "share of the budget for recalled pages; beyond it the least recently used ones fade")
     passages_tokens: int | Literal["auto"] = setting(
-        0, "tokens of passages of earlier pages quoted next to a message that asks for them; auto: 8% of the budget", at_least=0
+        "auto",
+        "tokens of passages of earlier pages quoted next to a message that asks for them; auto: 8% of the budget; 0: none",
+        at_least=0,
     )
     protocol: Literal["none", "native", "attp"] = setting(
         "native", "how the model is told to recall: none, native (tool calling) or attp"

@@ -8,7 +8,7 @@ Section: TypeAlias = Mapping[str, Any]  # some of the keys of a section
 
 CHAPTERS: Final = "chapters"  # the default: nothing but the defaults
 _UNLISTED: Final = {"listed": False}
-_UNTOLD: Final = {"protocol": "none"}
+_UNTOLD: Final = {"passages_tokens": 0, "protocol": "none"}
 _CONTINUED: Final = {"continuation": True}
 
 PRESETS: Final[Mapping[str, Mapping[str, Section]]] = {
@@ -22,7 +22,7 @@ PRESETS: Final[Mapping[str, Mapping[str, Section]]] = {
         "summary": _CONTINUED,
     },
     "query_only": {"contents": _UNLISTED, "recall": {"passages_tokens": 500}},
-    "two_layer": {"summary": _CONTINUED},
+    "two_layer": {"recall": {"passages_tokens": 0}, "summary": _CONTINUED},
     "hybrid": {"recall": {"passages_tokens": 500}, "summary": _CONTINUED},
 }
 """By name and section, the keys that differ from the defaults."""

@@ -38,7 +38,6 @@ RULES = (
     "Wir duzen unsere Kunden grundsätzlich.",
     "Denk dran, dass ich freitags nicht arbeite.",
     "Ne modifie pas les fichiers du dossier vendor, s'il te plaît.",
-    "Elle est allergique aux fruits de mer et mon frère est végétalien.",
     "No hagas ningún commit sin preguntarme antes.",
     "En este proyecto los nombres de las tablas van en singular.",
     "Não mexa no arquivo de configuração do nginx, por favor.",

@@ -207,16 +207,16 @@ Costs = tuple[Cost, Cost, Cost, Cost]
 def test_a_turn_asks_as_much_of_the_store(costs: Costs) -> None:
     """Syncs, reads, opened files and written bytes of a turn do not grow with the history."""
     short, long, _, _ = costs
-    assert pytest.approx(short.syncs, rel=0.05) == long.syncs
+    assert 0 < long.syncs <= 1.05 * short.syncs
     assert long.reads <= short.reads + 2
-    assert pytest.approx(short.opens, rel=0.05) == long.opens
+    assert 0 < long.opens <= 1.05 * short.opens
     assert long.bytes_written <= 1.1 * short.bytes_written
 
 
 def test_a_turn_counts_as_many_texts(costs: Costs) -> None:
-    """The counter is called as often in a history ten times as long, but for where folds fall."""
+    """The counter is called no more often in a history ten times as long, but for where folds fall."""
     short, long, _, _ = costs
-    assert pytest.approx(short.counter_calls, rel=0.05) == long.counter_calls
+    assert 0 < long.counter_calls <= 1.05 * short.counter_calls  # where fewer words are rare, fewer passages are quoted
 
 
 def test_a_turn_runs_as_many_functions(costs: Costs) -> None:

@@ -20,6 +20,7 @@ SETTINGS = {
     "budget": {"window": 1_500, "reserve": 0},
     "active": {"min_pages": 2},
     "contents": {"max_tokens": 300},
+    "recall": {"passages_tokens": 0},
     "snapshot_every": 20,
 }
 

@@ -107,7 +107,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "recall": {
             "turns": 6,
             "max_share": 0.25,
-            "passages_tokens": 0,
+            "passages_tokens": "auto",
             "protocol": "native",
             "search_sessions": False,
         },
@@ -155,7 +155,7 @@ def test_a_preset_gives_the_defaults_of_what_is_not_set() -> None:
 def test_keys_beside_a_preset_win() -> None:
     """A key that is given holds, whatever the preset says."""
     given = {"contents": {"listed": True}, "active": {"max_messages": 7, "keep_messages": None}}
-    given["recall"] = {"protocol": "native"}
+    given["recall"] = {"passages_tokens": "auto", "protocol": "native"}
     config = Config.from_mapping({"preset": "sliding", **given})
     assert attrs.evolve(Config.from_mapping(given), preset="sliding") == config
 
