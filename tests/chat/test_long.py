@@ -75,7 +75,8 @@ class Told:
 def test_early_fact_is_recalled_and_fades(protocol: str, script: Any, calls: int) -> None:  # noqa: ANN401 (a script)
     """The model finds, recalls and says a fact that no window held any more; the block stands, then fades; all is kept."""
     told = Told()
-    with serving(script) as server, talking(server, config(protocol, **BUDGET), observer=told.steps.append) as (chat, session):
+    settings = config(recall={"protocol": protocol, "turns": 2, "passages_tokens": 0}, **BUDGET)  # it has to look by itself
+    with serving(script) as server, talking(server, settings, observer=told.steps.append) as (chat, session):
         for turn in range(1, TURNS + 1):
             assert Ending.ANSWERED is chat.say(line(turn)).ending
         assert 5 <= len(told.of(memci.Fold))

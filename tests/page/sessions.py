@@ -47,7 +47,8 @@ def eventful(store: str = "memory:") -> Session:
 def replayed(store: str, name: str, budget: int, **more: Any) -> None:  # noqa: ANN401 (sections of a config)
     """Store a conversation of examples/ as the session of its name, with a window before each answer."""
     said, _ = read_conversation([EXAMPLES / f"{name}.json"])
-    config = {"budget": {"window": budget, "reserve": 0}, "durability": "flush", **more}
+    settings = {"budget": {"window": budget, "reserve": 0}, "recall": {"passages_tokens": 0}, "durability": "flush"}
+    config = {**settings, **more}  # what is shown of one are its pages, not what is quoted of them
     with memci.Engine(store, config) as engine, engine.session(name) as session:
         for each in said:
             if each.message["role"] == "assistant":

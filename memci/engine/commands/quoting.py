@@ -64,7 +64,7 @@ def quote(core: Core, budget: int) -> int:
         return noted
     if page.tail.seq <= max(noted, core.prepared.searched_seq) or not _has_more(core):
         return noted  # it has what there was, or had it until something else needed the room
-    most = _most_tokens(core, budget)
+    most = _most_tokens(core, planner.conversation_budget(core.state, budget))
     if most < _LEAST_TOKENS:
         return noted
     try:
