@@ -9,12 +9,12 @@ from memci.archive.catalogue.search import Candidate, ExtraPage
 
 # With these bounds the first five pages hold as much of the evidence as those of a search by all words, within half a point, on
 # LoCoMo, CrossWOZ and BEAM, whose conversations have 50 to 350 pages (``benchmarks/quality/bounded.py``).
-RARE_PAGES = 50  # at most, that hold a term by which pages are found
+_RARE_PAGES = 50  # at most, that hold a term by which pages are found
 _RARE_TERMS = 8
 _RARE_POSTINGS = 200  # of these terms together
 _READ_PAGES = 10  # that are found first, and read with their neighbours for the terms that are not rare
 _READ_TERMS = 20_000  # of all these
-_COMMON_SHARE = 8  # a term that more than ``RARE_PAGES`` hold is taken to be in one page of so many
+_COMMON_SHARE = 8  # a term that more than ``_RARE_PAGES`` hold is taken to be in every eighth page
 _UNKNOWN = 0.5  # pages that a term counts as in which no page has: it lowers the score of all
 
 
@@ -24,15 +24,15 @@ class PassageSearch(PageSearch):
     Scores are shares of what a page would have that holds the whole query: they compare with those of other queries.
     """
 
-    _most_counted = RARE_PAGES + 1
+    _most_counted = _RARE_PAGES + 1
 
     def __init__(self, database: Database, query: str, extra: Sequence[ExtraPage], passage_characters: int) -> None:
         super().__init__(database, query, extra, passage_characters=passage_characters)
         pages, counts = self.counted.pages, self.counted.counts
-        common = max(RARE_PAGES + 1, pages // _COMMON_SHARE)
-        taken = {name: count if count <= RARE_PAGES else common for name, count in counts.items()}
-        self._weights = search.weigh(pages, taken)
-        self._total = sum(search.weigh(pages, {name: taken.get(name, _UNKNOWN) for name in self._terms}).values())
+        common = max(_RARE_PAGES + 1, pages // _COMMON_SHARE)
+        likely = {name: count if count <= _RARE_PAGES else common for name, count in counts.items()}
+        self._weights = search.weigh(pages, likely)
+        self._total = sum(search.weigh(pages, {name: likely.get(name, _UNKNOWN) for name in self._terms}).values())
         self._counts = _rarest(self._counts)
 
     def _candidates(self, found: Sequence[int], alike: Sequence[int], limit: int) -> list[Candidate]:
@@ -41,15 +41,15 @@ class PassageSearch(PageSearch):
         first = [*self._extra, *found][:_READ_PAGES]
         near = (place + step for place in first for step in range(-search.REACH, search.REACH + 1))
         lines = self._lines({place for place in (*first, *near) if place not in self._extra})
-        read, terms = list[int](), 0
+        places, terms = list[int](), 0
         for place in dict.fromkeys((*first, *sorted(lines))):
             if place in lines and terms + sum(lines[place][2::2]) <= _READ_TERMS:
-                read.append(place)
+                places.append(place)
                 terms += sum(lines[place][2::2])
-        entries = self._entries(read)
-        for place in read:
-            said = [(text, at) for _, _, text, at in entries[place]]
-            candidates[place] = Candidate.of_entries(place, lines[place], said, self._weights)
+        entries = self._entries(places)
+        for place in places:
+            texts = [(text, at) for _, _, text, at in entries[place]]
+            candidates[place] = Candidate.of_entries(place, lines[place], texts, self._weights)
         return [page for _, page in sorted(candidates.items())]
 
 
@@ -57,7 +57,7 @@ def _rarest(counts: Mapping[str, int]) -> dict[str, int]:
     """Return the terms by which pages are found, the rarest first to be taken."""
     rare, postings = dict[str, int](), 0
     for name, count in sorted(counts.items(), key=lambda pair: pair[1]):
-        if 0 < count <= RARE_PAGES and postings + count <= _RARE_POSTINGS and len(rare) < _RARE_TERMS:
+        if 0 < count <= _RARE_PAGES and postings + count <= _RARE_POSTINGS and len(rare) < _RARE_TERMS:
             rare[name] = count
             postings += count
     return rare

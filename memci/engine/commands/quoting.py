@@ -25,6 +25,7 @@ from memci.messages.message import Message
 
 if TYPE_CHECKING:
     from memci.archive.catalogue.page_search import IndexHit
+    from memci.engine.view.layout import Layout
 
 LEAST_SCORE, LEAST_SCORE_OF_AGENT = 0.15, 0.36
 """Score that a page needs to be quoted: in talk, and where the model calls tools, as an agent looks things up itself. With 0.22
@@ -70,8 +71,9 @@ def quote(core: Core, budget: int) -> int:
     try:
         hits = _hits(core, page, noted)
         if hits:
-            left = budget - core.lay_out(core.state, core.state.settled).tokens
-            if left < _LEAST_ROOM * most and not _calls_tools(core) and _make_room(core, budget, most):
+            layout = core.lay_out(core.state, core.state.settled)
+            left = budget - layout.tokens
+            if left < _LEAST_ROOM * most and not _calls_tools(core) and _fold_to(core, layout, int(budget - most)):
                 hits = _hits(core, page, noted)  # what has folded can be quoted
             elif left < most:
                 most = max(left, 0)
@@ -117,10 +119,9 @@ def dropped(seqs: Collection[int]) -> list[PassagesQuoted]:
     return [PassagesQuoted(beside=seq, passages=[], tokens=0) for seq in seqs]
 
 
-def _make_room(core: Core, budget: int, most: float) -> bool:
-    """Fold before passages are chosen, as they would not fit, and return whether any page folded."""
-    layout = core.lay_out(core.state, core.state.settled)
-    return bool(folding.fold(core, planner.plan_budget(core.state, core.config, layout, int(budget - most))).seq)
+def _fold_to(core: Core, layout: "Layout", tokens: int) -> bool:
+    """Fold until the window has a number of tokens, and return whether any page folded."""
+    return bool(folding.fold(core, planner.plan_budget(core.state, core.config, layout, tokens)).seq)
 
 
 def _hits(core: Core, page: Page, last_seq: int) -> "list[IndexHit]":
@@ -135,16 +136,14 @@ def _hits(core: Core, page: Page, last_seq: int) -> "list[IndexHit]":
 
 def _hits_of_user(core: Core, page: Page, last_seq: int) -> "list[IndexHit]":
     """Return the pages that match what the user has just said, best first: the messages that ask, else all of them."""
-    said = [entry_text(node.message) for node in page.nodes() if node.seq > last_seq]
-    asking = list(filter(asks, said))
-    if not asking:
-        return _hits_of_values(core, page, ["\n".join(said)])
+    texts = [entry_text(node.message) for node in page.nodes() if node.seq > last_seq]
+    questions = list(filter(asks, texts))
+    if not questions:
+        return _hits_of_values(core, page, ["\n".join(texts)])
     least_score = LEAST_SCORE_OF_AGENT if _calls_tools(core) else LEAST_SCORE
-    for texts in (asking, said) if len(said) > len(asking) else (asking,):
-        text = "\n".join(texts)
-        if len(text) > 2 * _MOST_ASKED:
-            text = f"{text[:_MOST_ASKED]}\n{text[-_MOST_ASKED:]}"
-        hits = _search(core, text, _MOST_PAGES)
+    for text in dict.fromkeys(("\n".join(questions), "\n".join(texts))):
+        query = text if len(text) <= 2 * _MOST_ASKED else f"{text[:_MOST_ASKED]}\n{text[-_MOST_ASKED:]}"
+        hits = _search(core, query, _MOST_PAGES)
         least = max(least_score, _LEAST_OF_BEST * hits[0].score) if hits else 0.0
         if found := [hit for hit in hits if hit.score >= least]:
             return found

@@ -94,9 +94,9 @@ def remove(core: Core, address: object) -> None:
 
 
 def _known(rules: Sequence[Rule], speaker: str) -> "Mapping[str, FoundRule]":
-    """Return the rules that hold and that a speaker set, by address, oldest first: so many at most, the newest ones."""
+    """Return the rules that hold and that a speaker set, by address, oldest first: the newest hundred."""
     from memci.archive.rules.detection import FoundRule, RuleKind  # noqa: PLC0415 (compiles many patterns)
 
-    own = (rule for rule in reversed(rules) if rule.superseded_by is None and rule.speaker == speaker and rule.kind != ADDED)
-    newest = list(islice(own, _MOST_KNOWN))
+    holding = (rule for rule in reversed(rules) if rule.superseded_by is None and rule.speaker == speaker and rule.kind != ADDED)
+    newest = list(islice(holding, _MOST_KNOWN))
     return {rule.address: FoundRule(rule.text, RuleKind(rule.kind)) for rule in reversed(newest)}
