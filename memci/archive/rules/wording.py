@@ -11,7 +11,7 @@ from math import sqrt
 from pathlib import Path
 from zlib import crc32
 
-BITS = 16  # of the place of a weight
+BITS = 19  # of the place of a weight
 STEPS = 20  # of a weight of 1: weights are bytes
 LEAST_FEATURES = 30  # by which a sum is divided: a few words alone prove little
 _PLACES = (1 << BITS) - 1

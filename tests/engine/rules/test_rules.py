@@ -91,7 +91,7 @@ def test_a_session_opened_again_has_them(snapshot_every: int) -> None:
     assert window.tokens == again.render(at=window.seq).tokens
     assert session.rules() == Engine(store, config_of()).fork("chat", "other").rules()
     with session.draft() as draft:
-        draft.append(user("Never say maybe."))
+        draft.append(user("Never mention prices."))
         assert 3 == len(draft.rules())
     assert 2 == len(session.rules())
 
