@@ -17,7 +17,7 @@ import attrs
 from benchmarks import history
 from memci.archive.catalogue.index_writer import IndexWriter
 from memci.archive.catalogue.page_facts import PageFacts, PageState
-from memci.archive.catalogue.search import query_terms, term_line
+from memci.archive.catalogue.terms import query_terms, term_line
 from memci.archive.stores.file.store import FileStore
 from memci.archive.summarizers.words import STOPWORDS
 from memci.engine.engine import Engine

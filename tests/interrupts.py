@@ -20,7 +20,7 @@ def interruptions(work: Callable[[], object], *, times: int = 1) -> Iterator[Int
 
         def handle(frame: FrameType, event: str, _: object) -> None:
             nonlocal left, to_raise
-            if event not in {"call", "c_return"} or frame.f_code.co_name in {"_remove", "__del__"} or not to_raise:
+            if event not in {"call", "c_return"} or frame.f_code.co_name in {"_remove", "__del__", "gc_callback"} or not to_raise:
                 return
             left -= 1
             if left < 0:

@@ -14,6 +14,9 @@ from benchmarks.result import markdown
 _BUDGET = 8_000
 # Columns and their keys.
 _EVIDENCE = {
+    "in view, asked": "evidence_in_view",
+    "at page, asked": "asked_at_page",
+    "owned, asked": "asked_owned",
     "at page": "at_page",
     "anchored": "anchored",
     "coincidence": "coincidence",
@@ -29,7 +32,7 @@ _SEARCH = {
     "R@1k tokens": "recall_1000_tokens",
     "in snippets": "answer_in_snippets",
 }
-_NEEDS = {"files": "file_needs", "identifiers": "identifier_needs", "hashes": "hash_needs"}
+_NEEDS = {"files": "file_needs", "identifiers": "identifier_needs", "hashes": "hash_needs", "openable": "openable"}
 _MONEY = {
     "tokens a call": "tokens_per_call",
     "reuse": "prefix_reuse",
@@ -53,7 +56,7 @@ def tables(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
     for name, columns in (("Evidence", _EVIDENCE), ("Search", _SEARCH), ("Needs", _NEEDS), ("Cost and faults", _MONEY)):
         yield f"{name}, {shown[0]['budget']:,} tokens:\n\n"
         yield from _table([row for row in shown if any(row[key] is not None for key in columns.values())], columns)
-    yield "By budget: at page / anchored / cost a call; files / identifiers / cost a call; else verbatim tokens / cost a call:\n"
+    yield "By budget: in view / at page (asked) / cost a call; files / identifiers / cost; else verbatim tokens / cost:\n"
     yield "\n"
     yield from _by_budget(listed, budgets)
 
@@ -69,7 +72,7 @@ def _by_budget(rows: list[dict[str, Any]], budgets: list[int]) -> Iterator[str]:
 def _together(row: dict[str, Any]) -> str:
     keys = ("file_needs", "identifier_needs", "cost_per_call") if row["needs"] else ("verbatim_tokens", "cost_per_call")
     if row["questions"]:
-        keys = ("at_page", "anchored", "cost_per_call")
+        keys = ("evidence_in_view", "asked_at_page", "cost_per_call")
     return " / ".join(_cell(row[key], key) for key in keys)
 
 

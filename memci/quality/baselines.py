@@ -7,7 +7,7 @@ from copy import copy, deepcopy
 from typing import Any
 from weakref import finalize
 
-from memci.archive.catalogue.search import snippet
+from memci.archive.catalogue.snippets import snippet
 from memci.archive.summarizers.words import STOPWORDS, words
 from memci.messages import codec
 from memci.messages.parts import text_of

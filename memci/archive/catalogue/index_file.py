@@ -20,10 +20,10 @@ with loading("sqlite3"):
     import sqlite3
 
 # Raise it with every change of the tables, or of what they hold: ``search.page_text``, ``indexing.entry_text``.
-SCHEMA_VERSION = 13
+SCHEMA_VERSION = 14
 
 # Texts are there once: the full-text index keeps none, and says which words stand where (in ``term``). It has an index of the
-# first six letters of words, ``search.ROOT_LETTERS``, so that the first pages with a root are found without reading the others.
+# first six letters of words, ``terms.ROOT_LETTERS``, so that the first pages with a root are found without reading the others.
 _SCHEMA = """
 CREATE TABLE meta (
     id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, mark TEXT NOT NULL,

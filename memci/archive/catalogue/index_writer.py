@@ -9,7 +9,8 @@ import orjson
 from memci.archive.catalogue import index_file
 from memci.archive.catalogue.index_file import COLUMNS, FACTS, Database, row_sum, storable
 from memci.archive.catalogue.page_facts import Checkpoint, CheckpointKind, PageFacts
-from memci.archive.catalogue.search import APART, PageText, term_line
+from memci.archive.catalogue.search import APART, PageText
+from memci.archive.catalogue.terms import term_line
 from memci.chapters.address import is_note, page_number, segment_of
 from memci.chapters.dates import span
 from memci.errors import PageNotFoundError
@@ -32,7 +33,7 @@ class _Page:
     id: int
     facts: dict[str, Any]
     contents: str = ""  # terms of its contents entry
-    entries: list[list[Any]] = attrs.field(factory=list)  # seq, role, text, time, key, and the calls it answers: id, seq, page
+    entries: list[list[Any]] = attrs.field(factory=list)  # seq, role, text, time, key, name, and calls it answers: id, seq, page
     stored: int | None = None  # sum of its facts as they were; None for a new one
     former: tuple[str, list[list[Any]]] | None = None  # contents entry and entries as they are searched; None where they are not
     searched: bool = False  # whether it is searchable
@@ -101,12 +102,15 @@ class IndexWriter:
         page.changed = True
 
     def add_entry(  # noqa: PLR0913 the parts of an entry
-        self, *, seq: int, page: str, position: int, role: str, text: str, at: str, key: str | None = None
+        self, *, seq: int, page: str, position: int, role: str, text: str, at: str, key: str | None = None, name: str = ""
     ) -> None:
-        """Add an entry of the record *seq* to a page; those at *position* (from 1) and after it move on. *at* is any text."""
+        """Add an entry of the record *seq* to a page; those at *position* (from 1) and after it move on.
+
+        *at* is any text; *name* is that of the speaker, with which *text* begins; empty where there is none.
+        """
         answers = self._answered[seq] = []
         found = self._page(page)
-        found.entries.insert(position - 1, [seq, *map(storable, (role, text, at, key)), answers])
+        found.entries.insert(position - 1, [seq, *map(storable, (role, text, at, key, name)), answers])
         found.said = True
         if key is not None:
             self.add_key(key, seq)
@@ -250,7 +254,7 @@ class IndexWriter:
         self._calls += [tuple(call) for *_, answers in gone for call in answers if call[1] not in seqs]
         self._calls = [call for call in self._calls if call[1] not in seqs]
         self._db.run_many("DELETE FROM call WHERE seq = ?", [(seq,) for seq in seqs])
-        self._db.run_many("DELETE FROM key WHERE key = ? AND seq = ?", [(key, seq) for seq, _, _, _, key, _ in gone if key])
+        self._db.run_many("DELETE FROM key WHERE key = ? AND seq = ?", [(key, seq) for seq, _, _, _, key, *_ in gone if key])
 
     def _remove_text(self, page: _Page) -> PageText | None:
         """Make what is stored of a page unsearchable, and return what it was, if the page's entries are still the same."""

@@ -15,7 +15,8 @@ from memci.archive.catalogue.index_writer import IndexWriter
 from memci.archive.catalogue.page_facts import Checkpoint, PageFacts
 from memci.archive.catalogue.page_search import IndexHit, PageSearch, TermCounts
 from memci.archive.catalogue.passage_search import PassageSearch
-from memci.archive.catalogue.search import ExtraPage, Filter, term_line
+from memci.archive.catalogue.search import ExtraPage, Filter
+from memci.archive.catalogue.terms import term_line
 from memci.chapters.address import page_number
 from memci.errors import CorruptError, PermissionDeniedError, UnavailableError
 

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
 import orjson
@@ -12,7 +12,9 @@ import orjson
 from memci.archive.catalogue import search
 from memci.archive.catalogue.days import days_in
 from memci.archive.catalogue.index_file import COLUMNS, FACTS, Database, checked, refuse_damaged, unpacked
-from memci.archive.catalogue.search import Candidate, Candidates, ExtraPage, Filter
+from memci.archive.catalogue.search import Candidate, Candidates, Entry, ExtraPage, Filter
+from memci.archive.catalogue.snippets import SNIPPET_CHARS, pieces, why
+from memci.archive.catalogue.terms import query_terms, root
 from memci.chapters.address import page_number
 
 if TYPE_CHECKING:
@@ -41,24 +43,36 @@ _MATCH = """SELECT search.rowid, bm25(search, {weights}) AS score
 FROM search {join} WHERE search MATCH ? {condition} ORDER BY score LIMIT ?"""
 _WITHIN = "AND +search.rowid IN (SELECT rowid FROM search WHERE search MATCH ?)"  # with a plus it is no look-up for each page
 
-Entry = tuple[int, str, str, str]
-"""Position, role, text and time."""
+
+class Piece(NamedTuple):
+    """What a passage shows of an entry."""
+
+    entry: Entry
+    text: str
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether it is all that the entry says."""
+        return self.text == self.entry.text.strip()
 
 
 @attrs.frozen(kw_only=True)
 class IndexHit:
-    """A page that was found: position (from 1), time, role and passage of its best entry, and why.
+    """A page that was found, and why: its best *entry*, and the passage: pieces of that and of what stands beside it, in order.
 
     Scores compare within one answer.
     """
 
     index: str
-    entry: int
-    at: str
-    role: str
+    entry: Entry
     score: float
-    snippet: str
+    pieces: Sequence[Piece]
     why: str
+
+    @property
+    def snippet(self) -> str:
+        """The passage, each entry on a line of its own."""
+        return "\n".join(piece.text for piece in self.pieces)
 
 
 @attrs.frozen
@@ -90,16 +104,17 @@ class PageSearch:
         embedder: "Embedder | None" = None,
         among: TermCounts | None = None,
         *,
-        passage_characters: int = search.SNIPPET_CHARS,
+        passage_characters: int = SNIPPET_CHARS,
     ) -> None:
         self._db = database
         self._query = query
         self._passage_characters = passage_characters
-        self._terms = [*self._day_terms(query), *search.query_terms(query)][:_QUERY_TERMS]
+        self._terms = [*self._day_terms(query), *query_terms(query)][:_QUERY_TERMS]
         self._embedder = embedder
         self._known: dict[tuple[str, ...], str] = {}
+        self._read: dict[int, list[Entry]] = {}
         self._extra = self._placed(extra) if extra else {}
-        texts = {place: search.page_text(entry[1:] for entry in page.entries) for place, page in self._extra.items()}
+        texts = {place: search.page_text(entry[1:4] for entry in page.entries) for place, page in self._extra.items()}
         self._beside = {place: Candidate.of_text(place, text, self._terms) for place, text in texts.items()}
         self._pages, entries, terms = database.one("SELECT pages, entries, terms FROM meta")
         self._entry_terms = terms / entries if entries else 1.0
@@ -130,12 +145,11 @@ class PageSearch:
             chosen = admitted[: limit - len(hits)]
             entries = self._entries([candidate.place for _, candidate in chosen])
             for score, page in chosen:
-                index, place = facts[page.place][0], page.place
-                line = page.best or page.first_line(only.roles)
-                entry, role, at, passage = self._passage(line, entries[place], only.roles)
+                index, line = facts[page.place][0], page.best or page.first_line(only.roles)
+                entry, shown = self._passage(line, entries[page.place], only.roles)
                 told = self._why(page, cosines)
                 share = score if self._total is None else score / page.most_score
-                hits.append(IndexHit(index=index, entry=entry, at=at, role=role, score=share, snippet=passage, why=told))
+                hits.append(IndexHit(index=index, entry=entry, score=share, pieces=shown, why=told))
             if len(hits) == limit:
                 break
         return hits
@@ -159,7 +173,7 @@ class PageSearch:
             return {}
         from memci.archive.catalogue.embedding import cosines  # noqa: PLC0415 (for those who use vectors)
 
-        extra = {place: [text for _, _, text, _ in page.entries] for place, page in self._extra.items()}
+        extra = {place: [entry.text for entry in page.entries] for place, page in self._extra.items()}
         return cosines(self._db, self._embedder, self._query, extra, search.UNLIKE_COSINE)
 
     def _why(self, candidate: search.Candidate, cosines: Mapping[int, float]) -> str:
@@ -172,7 +186,7 @@ class PageSearch:
     def _told(self, names: tuple[str, ...]) -> str:
         """Return what of the query some of its terms are, which are the same for many pages."""
         if names not in self._known:
-            self._known[names] = search.why(self._query, {name: self._weights[name] for name in names})
+            self._known[names] = why(self._query, {name: self._weights[name] for name in names})
         return self._known[names]
 
     def _facts(self, places: Sequence[int]) -> dict[int, tuple[str, int, str, str]]:
@@ -183,20 +197,19 @@ class PageSearch:
             found[place] = facts["index"], facts["turn"], facts["first_at"], facts["last_at"]
         for place in self._extra.keys() & places:
             page = self._extra[place]
-            times = [at for *_, at in page.entries]
+            times = [entry.at for entry in page.entries]
             found[place] = page.index, page.turn, min(times), max(times)
         return found
 
     def _entries(self, places: Sequence[int]) -> dict[int, list[Entry]]:
-        stored = [place for place in places if place not in self._extra]
-        found = {place: unpacked(entries)[1] for place, entries in self._db.chosen(_ENTRIES, stored)}
-        if len(found) < len(stored):
+        """Return what is said in pages, by place; each is read once."""
+        stored = [place for place in places if place not in self._extra and place not in self._read]
+        for place, data in self._db.chosen(_ENTRIES, stored) if stored else ():
+            said = enumerate(unpacked(data)[1], start=1)
+            self._read[place] = [Entry(position, role, text, at, name) for position, (_, role, text, at, _, name, _) in said]
+        if not self._read.keys() >= set(stored):
             refuse_damaged("what is said in a page is missing")
-        told = {
-            place: [(position, role, text, at) for position, (_, role, text, at, *_) in enumerate(entries, start=1)]
-            for place, entries in found.items()
-        }
-        return told | {place: list(page.entries) for place, page in self._extra.items()}
+        return self._read | {place: list(page.entries) for place, page in self._extra.items()}
 
     def _admitted(self, places: Sequence[int], only: Filter) -> Sequence[int]:
         """Return those of some places that a filter admits by their facts, in order."""
@@ -265,7 +278,7 @@ class PageSearch:
         """Return those of some pages that hold a term of the query, with where: costs what the postings of the terms are."""
         pages = Candidates(lines)
         for name in [name for name, count in self._counts.items() if count] if lines else ():
-            start = search.root(name)
+            start = root(name)
             after = f"{start[:-1]}{chr(ord(start[-1]) + 1)}" if start else f"{name}\x01"
             try:
                 search.hold(pages, name, self._db.chosen(_HELD, list(lines), _BETWEEN, start or name, after))
@@ -299,22 +312,21 @@ class PageSearch:
             pages |= {place: Candidate.of_lines(place, stored[place]) for place in (read & stored.keys()).difference(pages)}
         return [page for _, page in sorted((pages | self._beside).items())]
 
-    def _passage(self, line: int, rows: Sequence[Entry], roles: frozenset[str] | None) -> tuple[int, str, str, str]:
-        """Return position, role and time of the entry on a line of a page, and its passage, with what roles said beside it."""
-        first = max(line - 1 - _BESIDE, 0)
-        own = line - 1
-        position, role, said, at = rows[own] if own < len(rows) else (1, "", "", "")
-        beside = (rows[first:own], rows[line : line + _BESIDE])
-        around = [[text for _, by, text, _ in each if roles is None or by in roles] for each in beside]
-        most = self._passage_characters
-        before = [text[-most:] for text in around[0]]
-        after = [text[:most] for text in around[1]]
-        return position, role, at, search.snippet(said, self._weights, before, after, most)
+    def _passage(self, line: int, rows: Sequence[Entry], roles: frozenset[str] | None) -> tuple[Entry, list[Piece]]:
+        """Return the entry on a line of a page, and its passage, with what roles said beside it."""
+        own, most = line - 1, self._passage_characters
+        entry = rows[own] if own < len(rows) else Entry(1, "", "", "")
+        beside = (rows[max(own - _BESIDE, 0) : own], rows[line : line + _BESIDE])
+        before, after = ([each for each in part if roles is None or each.role in roles] for part in beside)
+        texts = [each.text[-most:] for each in before], [each.text[:most] for each in after]
+        said = [*before, entry, *after]
+        shown = pieces(entry.text, self._weights, *texts, most)
+        return entry, [Piece(said[len(before) + step], text) for step, text in shown]
 
 
 def _matched(name: str) -> str:
     """Return the query for the database for a term, and the other forms of a long one."""
-    start = search.root(name)
+    start = root(name)
     return f'"{start}" *' if start else f'"{name}"'
 
 

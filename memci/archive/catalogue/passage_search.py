@@ -1,11 +1,13 @@
 """The search for passages that are quoted unasked: its cost does not depend on how many pages there are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from memci.archive.catalogue import search
 from memci.archive.catalogue.index_file import Database
 from memci.archive.catalogue.page_search import PageSearch
-from memci.archive.catalogue.search import Candidate, ExtraPage
+from memci.archive.catalogue.search import Candidate, Entry, ExtraPage
+from memci.messages.headline import MARK, parted
 
 # With these bounds the first five pages hold as much of the evidence as those of a search by all words, within half a point, on
 # LoCoMo, CrossWOZ and BEAM, whose conversations have 50 to 350 pages (``benchmarks/quality/bounded.py``).
@@ -39,18 +41,25 @@ class PassageSearch(PageSearch):
         """Return the pages that were found and their neighbours, the first with what they hold of all terms."""
         candidates = {page.place: page for page in super()._candidates(found, alike, limit)}
         first = [*self._extra, *found][:_READ_PAGES]
-        near = (place + step for place in first for step in range(-search.REACH, search.REACH + 1))
-        lines = self._lines({place for place in (*first, *near) if place not in self._extra})
-        places, terms = list[int](), 0
-        for place in dict.fromkeys((*first, *sorted(lines))):
-            if place in lines and terms + sum(lines[place][2::2]) <= _READ_TERMS:
-                places.append(place)
-                terms += sum(lines[place][2::2])
-        entries = self._entries(places)
-        for place in places:
-            texts = [(text, at) for _, _, text, at in entries[place]]
-            candidates[place] = Candidate.of_entries(place, lines[place], texts, self._weights)
+        near = {place + step for place in first for step in range(-search.REACH, search.REACH + 1)}
+        read, terms = dict[int, list[Any]](), 0
+        for place in dict.fromkeys((*first, *sorted(near))):
+            if place in self._stored and terms + sum(self._stored[place][2::2]) <= _READ_TERMS:
+                read[place] = self._stored[place]
+                terms += sum(read[place][2::2])
+        candidates |= search.candidates_of_entries(read, self._entries(list(read)), self._weights)
         return [page for _, page in sorted(candidates.items())]
+
+    def _lines(self, places: Collection[int]) -> dict[int, list[Any]]:
+        """Return what it is asked for, and keep it."""
+        self._stored = super()._lines(places)
+        return self._stored
+
+    def _entries(self, places: Sequence[int]) -> dict[int, list[Entry]]:
+        """Return what is said in pages, by place, without headlines."""
+        said = super()._entries(places)
+        headed = {place for place in places if any(MARK in each.text for each in said[place])}
+        return said | {place: [each._replace(text=parted(each.text)[0]) for each in said[place]] for place in headed}
 
 
 def _rarest(counts: Mapping[str, int]) -> dict[str, int]:

@@ -1,26 +1,21 @@
-"""How text is found: terms, the searchable form of a page, the ranking of pages, and the passage by which one is shown."""
+"""How pages are found: their searchable form, what is known of those that may answer a query, and the ranking of these."""
 
 import functools
 import math
 import re
-import unicodedata
-from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import accumulate
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import attrs
 
-from memci.archive.summarizers.whole import stretches
-from memci.archive.summarizers.words import ASCII_RUN, STOPWORDS, is_plain, runs, words
+from memci.archive.catalogue.terms import Sought, root, term_line
+from memci.archive.summarizers.words import words
 
 _MONTHS = (  # not from strftime or calendar, which speak the language of the machine
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
-_VOWELS = frozenset("aeiouy")
-_ACCENTS = dict.fromkeys(range(0x300, 0x370))
 
 _MARK = "§"  # no part of any word; the database, which cuts texts into terms too, takes it for a letter
 
@@ -30,10 +25,10 @@ _SATURATION = 1.2  # k1 of BM25 (Robertson and Zaragoza, The Probabilistic Relev
 _LENGTH_SHARE = 0.4  # b of BM25, for one entry
 _REST = 1.0 - _LENGTH_SHARE
 _BEFORE_DECAY, _AFTER_DECAY = 0.2, 0.4  # what a word counts for the page before its own, and for the page after it
-ROOT_LETTERS = 6  # of a long term, by which its other forms are known
 _COVER_WEIGHT = 0.1
 _USER_WEIGHTS = (0.2, 2.0)  # of the user's own words in a short page, and in a long one, of which they say what it is about
 _SHORT_TERMS, _LONG_TERMS = 150, 500  # of a page for which they weigh the least, and the most; in proportion between
+_OWN_SHARE = 0.6  # by which an entry of the user's counts more as the best of a long page: answers repeat what it says
 _COSINE_WEIGHT = 0.35
 NEIGHBOUR_TERMS = 4  # words of the query that stand beside a page without any of them; fewer would surprise in a short query
 UNLIKE_COSINE = 0.2  # what pages have with a query about something else, by the median: 0.14 in English, 0.24 in Chinese
@@ -42,14 +37,7 @@ REACH = 2  # how many pages before and after a page count as its neighbours
 APART = REACH + 1  # the least between places that are no neighbours
 _SHARES = [(step, (_BEFORE_DECAY if step < 0 else _AFTER_DECAY) ** abs(step)) for step in range(-REACH, REACH + 1)]
 
-SNIPPET_CHARS = 200
-_WHY_CHARS = 60
-_QUESTION_CHARS = 120  # of a question whose answer follows
-_LEAST_BESIDE = 60  # characters for which it is worth to begin another text
-_LEAST_ROOM = 20  # characters for which it is worth to go on
-_STARTS = ("\n", ". ", "? ", "! ", "。", "？", "！")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。？！\n]")
 
 
 @attrs.frozen(kw_only=True)
@@ -76,13 +64,23 @@ class Filter:
         return self.where is None or self.where(index)
 
 
+class Entry(NamedTuple):
+    """An entry of a page as it is searched; where the speaker has a *name*, the text begins with it."""
+
+    position: int
+    role: str
+    text: str
+    at: str
+    name: str = ""
+
+
 @attrs.frozen(kw_only=True)
 class ExtraPage:
-    """A page to be searched that is not in the index yet, such as the open one; entries are position, role, text and time."""
+    """A page to be searched that is not in the index yet, such as the open one."""
 
     index: str
     turn: int
-    entries: Sequence[tuple[int, str, str, str]]
+    entries: Sequence[Entry]
 
 
 @attrs.frozen
@@ -131,23 +129,6 @@ class Candidate:
             places = ((word, place, column, number) for column, said in columns.items() for number, word in enumerate(said))
             found = (each for each in places if each[0] == name or (near and each[0].startswith(near)))
             hold({place: candidate}, name, found)
-        return candidate
-
-    @classmethod
-    def of_entries(cls, place: int, lines: list[Any], entries: Sequence[tuple[str, str]], names: Mapping[str, float]) -> Self:
-        """Make one of ``PageText.lines``, and of its entries' texts and times with what they hold of some terms. O(the texts).
-
-        As ``hold`` has it, but that a word twice in a row counts twice.
-        """
-        candidate = cls.of_lines(place, lines)
-        days = {day_mark(at[:10]) for _, at in entries}
-        for line, text in enumerate((_time_words(at for _, at in entries), *(text for text, _ in entries))):
-            held = {name: 1.0 for name in names if name in days} if not line else {}
-            for start, end, name in _marks(text, names):
-                whole = not root(name) or term(text[start:end].lower()) == name
-                held[name] = held.get(name, 0.0) + (1.0 if whole else 0.5)
-            if held:
-                candidate.held[line] = held if line else dict.fromkeys(held, 1.0)
         return candidate
 
     def speaks(self, roles: frozenset[str] | None) -> bool:
@@ -205,39 +186,24 @@ def hold(candidates: Mapping[int, Candidate], name: str, found: Iterable[tuple[s
         held[name] = held.get(name, 0.0) + share if line else max(held.get(name, 0.0), share)
 
 
-@functools.lru_cache(maxsize=20_000)
-def term(word: str) -> str:
-    """Return a word as it is indexed: without accents and common English endings; ``hiked`` and ``hikes`` give ``hik``."""
-    if not word.isascii():
-        word = unicodedata.normalize("NFC", unicodedata.normalize("NFD", word).translate(_ACCENTS)) or word
-    if not word.isascii():
-        return word
-    if len(word) < 4 or not word.isalpha():  # noqa: PLR2004 shorter words have no ending to lose
-        return word
-    stem = _without_verb_ending(_without_plural(word))
-    if len(stem) > 3 and stem[-1] == "e":  # noqa: PLR2004
-        stem = stem[:-1]
-    if stem[-1] == "y" and stem[-2] not in _VOWELS:
-        stem = stem[:-1] + "i"
-    return stem
+def candidates_of_entries(
+    lines: Mapping[int, list[Any]], entries: Mapping[int, Sequence[Entry]], names: Collection[str]
+) -> dict[int, Candidate]:
+    """Return candidates, made of ``PageText.lines`` and of what is said in their pages, with what that holds of some terms.
 
-
-def root(name: str) -> str:
-    """Return what other forms of a long term begin with, such as ``commun`` for ``community``; empty for a short one."""
-    return name[:ROOT_LETTERS] if len(name) >= ROOT_LETTERS and name.isascii() and name.isalpha() else ""
-
-
-def query_terms(query: str) -> list[str]:
-    """Return the distinct terms of a query, in order: those of its content words, or of all words where it has no other."""
-    found = words(query)
-    content = [word for word in found if word not in STOPWORDS]
-    return list(dict.fromkeys(term(word) for word in content or found))
-
-
-def term_line(text: str) -> str:
-    """Return the terms of a text between single spaces, with a space at both ends. O(length of the text)."""
-    line = " ".join(map(term, words(text)))
-    return f" {line} " if line else " "
+    As ``hold`` has it, but that a word twice in a row counts twice. O(the texts).
+    """
+    times = [_time_words({each.at[:10]: each.at for each in reversed(entries[place])}.values()) for place in lines]
+    texts = [text for place, time in zip(lines, times, strict=True) for text in (time, *(each.text for each in entries[place]))]
+    held = iter(Sought(names).count(texts))
+    candidates = {}
+    for place in lines:
+        days = {day_mark(each.at[:10]) for each in entries[place]}
+        candidate = candidates[place] = Candidate.of_lines(place, lines[place])
+        dated = dict.fromkeys(next(held), 1.0) | {name: 1.0 for name in names if name in days}
+        said = {line: next(held) for line in range(1, len(entries[place]) + 1)}
+        candidate.held = {line: found for line, found in ((0, dated), *said.items()) if found}
+    return candidates
 
 
 def page_text(entries: Iterable[tuple[str, str, str]], contents: str = "") -> PageText:
@@ -305,22 +271,6 @@ def rank(
     return ranked
 
 
-def _without_plural(word: str) -> str:
-    if word.endswith("ies") and len(word) > 4:  # noqa: PLR2004
-        return word[:-2]
-    if word.endswith(("sses", "shes", "ches", "xes", "zes")):
-        return word[:-2]
-    return word[:-1] if word[-1] == "s" and not word.endswith(("ss", "us", "is")) else word
-
-
-def _without_verb_ending(word: str) -> str:
-    for ending in ("ing", "ed"):
-        stem = word[: -len(ending)]
-        if word.endswith(ending) and not word.endswith("eed") and len(stem) > 2 and not _VOWELS.isdisjoint(stem):  # noqa: PLR2004
-            return stem[:-1] if stem[-1] == stem[-2] and stem[-1] not in "lsz" else stem
-    return word
-
-
 def _length(line: str) -> int:
     return max(0, line.count(" ") - 1)
 
@@ -329,16 +279,20 @@ def _time_words(times: Iterable[str]) -> str:
     """Return the times as people and machines write them: the first in full, of the others those of another day."""
     shown: dict[str, str] = {}
     for at in times:
-        try:
-            time = datetime.fromisoformat(at)
-        except ValueError:
-            shown.setdefault(at, at)
-        else:
-            day = time.date().isoformat()
-            if day not in shown:
-                hour = "" if shown else time.time().isoformat("minutes")
-                shown[day] = f"{time.day} {_MONTHS[time.month - 1]} {time.year} {hour} {day}"
-    return " ".join(shown.values())
+        date, hour, day = _written(at)
+        if day not in shown:
+            shown[day] = date if not date or shown else f"{date} {hour}"
+    return " ".join(f"{date} {day}".lstrip() for day, date in shown.items())
+
+
+@functools.lru_cache(maxsize=1_000)
+def _written(at: str) -> tuple[str, str, str]:
+    """Return date, hour and day of a time; of any other text only that, as the day."""
+    try:
+        time = datetime.fromisoformat(at)
+    except ValueError:
+        return "", "", at
+    return f"{time.day} {_MONTHS[time.month - 1]} {time.year}", time.time().isoformat("minutes"), time.date().isoformat()
 
 
 def _count(candidate: Candidate, weights: Mapping[str, float], mean: float) -> None:
@@ -356,6 +310,7 @@ def _count(candidate: Candidate, weights: Mapping[str, float], mean: float) -> N
     counts = {name: 1.0 if dated.get(name) == 1.0 else 0.0 for name in present}
     said: dict[str, float] = {}  # by the user
     highest = 0.0
+    longer = min(1.0, max(0.0, (sum(candidate.sizes) - _SHORT_TERMS) / (_LONG_TERMS - _SHORT_TERMS)))
     for line, found in sorted(held.items()):
         relative = _REST + _LENGTH_SHARE * candidate.sizes[line - 1] / mean
         saturation = _SATURATION * relative
@@ -367,163 +322,13 @@ def _count(candidate: Candidate, weights: Mapping[str, float], mean: float) -> N
                 score += weights[name] * count / (count + saturation)
                 if is_user:
                     said[name] = said.get(name, 0.0) + count
-        if score > highest:
+        if (score := score * (1.0 + _OWN_SHARE * longer * is_user)) > highest:
             candidate.best, highest = line, score
     candidate.counts |= {name: count for name, count in counts.items() if count}
     if said:
         sizes = [size + 1 for role, size in zip(candidate.roles, candidate.sizes, strict=True) if role == "user"]
         saturation = _SATURATION * (_REST + _LENGTH_SHARE * (sum(sizes) - 1) / mean)
         least, most = _USER_WEIGHTS
-        longer = (sum(candidate.sizes) - _SHORT_TERMS) / (_LONG_TERMS - _SHORT_TERMS)
-        candidate.user_weight = least + (most - least) * min(1.0, max(0.0, longer))
+        candidate.user_weight = least + (most - least) * longer
         counted = [(weights[name], said[name]) for name in present if name in said]
         candidate.user = candidate.user_weight * sum([weight * count / (count + saturation) for weight, count in counted])
-
-
-def why(query: str, held: Mapping[str, float]) -> str:
-    """Return what of a query a page holds (by term, with its weight), in the query's words: the rarest first, 60 characters."""
-    spans: list[tuple[int, int, float]] = []
-    for start, end, name in _marks(query, held):
-        joins = bool(spans) and not query[spans[-1][1] : start].strip()  # pairs of characters overlap
-        first, _, weight = spans.pop() if joins else (start, end, 0.0)
-        spans.append((first, end, weight + held[name]))
-    spans.sort(key=lambda span: -span[2])
-    told = list(dict.fromkeys(" ".join(query[start:end].split()) for start, end, _ in spans))
-    sizes = accumulate(len(each) + 2 for each in told)
-    return ", ".join(
-        each for number, (each, size) in enumerate(zip(told, sizes, strict=True)) if not number or size <= _WHY_CHARS
-    )
-
-
-def snippet(
-    text: str,
-    weights: Mapping[str, float],
-    before: Sequence[str] = (),
-    after: Sequence[str] = (),
-    most: int = SNIPPET_CHARS,
-) -> str:
-    """Return the passage of *text* that holds the most of the query (*weights* by term), with room left what stands beside it.
-
-    At most *most* characters, cut between words where it can be. The passage goes on in its own text, then in those after and
-    before it, each on its own line; one that ends in a question leaves room for what answers it. O(length of the text).
-    """
-    following, preceding = ([found for each in texts if (found := each.strip())] for texts in (after, before))
-    left, right, asks = _passage(text, weights, most, answered=bool(following))
-    if not asks:
-        left = _filled_back(text, left, most - (right - left))
-    room = most - (right - left) - 1
-    ending = []
-    for each in following:
-        if room >= _LEAST_BESIDE:
-            ending.append(each[: _word_end(each, room // 2, min(len(each), room))].strip())
-            room -= len(ending[-1]) + 1
-    start = _filled_back(text, left, room)
-    room -= left - start
-    parts = [text[start:right].strip(), *ending]
-    for each in reversed(preceding):
-        if room >= _LEAST_BESIDE:
-            parts.insert(0, each[_filled_back(each, len(each), room) :].strip())
-            room -= len(parts[0]) + 1
-    return "\n".join(part for part in parts if part)
-
-
-def _passage(text: str, weights: Mapping[str, float], most: int, *, answered: bool) -> tuple[int, int, bool]:
-    """Return start and end of the best passage, begun with its line or sentence, and whether it is an answered question."""
-    marks = _marks(text, weights)
-    if not marks:
-        return 0, _word_end(text, 0, min(len(text), most)), False
-    left, right = _densest(text, marks, weights, most)
-    end = _SENTENCE_END.search(text, max(right - 1, 0), right + most) if answered else None
-    asks = end is not None and end.group() in "?？"
-    if end is not None and asks:
-        if end.end() - left <= _QUESTION_CHARS:
-            return left, end.end(), True
-        most = _QUESTION_CHARS
-        left, right = _densest(text, marks, weights, most)
-    last = min(len(text), left + most)
-    return left, min(_word_end(text, right, last), last), asks
-
-
-def _filled_back(text: str, left: int, room: int) -> int:
-    return left if room < _LEAST_ROOM else _word_start(text, max(0, left - room), left)
-
-
-def _marks(text: str, weights: Mapping[str, float]) -> list[tuple[int, int, str]]:
-    """Return start, end and term of each word of *text* that the query holds, in order."""
-    roots = {root(name): name for name in weights if root(name)}
-
-    def named(word: str) -> str | None:
-        name = term(word)
-        return name if name in weights else roots.get(root(name))
-
-    if is_plain(text):
-        marks = {}
-        plain = text.lower()
-        for begin in {_begin(name) for name in weights}:
-            start = plain.find(begin)
-            while start >= 0:
-                end = start + 1
-                if not plain[start - 1 : start].isalnum() and (word := ASCII_RUN.match(plain, start)):
-                    end = word.end()
-                    if name := named(word.group()):
-                        marks[start] = (start, end, name)
-                start = plain.find(begin, end)
-        return [marks[start] for start in sorted(marks)]
-    found = []
-    for start, end, said in runs(text):
-        pairs = len(said) > 1 and len(said) == end - start - 1  # one pair of characters begins at each but the last
-        for offset, each in enumerate(said):
-            if name := named(each):
-                found.append((start + offset, start + offset + 2, name) if pairs else (start, end, name))
-    return found
-
-
-def _begin(name: str) -> str:
-    """Return what all words begin with that have this term, or its root: the last letter of a term may be another one."""
-    return name if len(name) < 3 else name[: min(len(name), ROOT_LETTERS) - 1]  # noqa: PLR2004 so short ones lost no ending
-
-
-def _densest(text: str, marks: Sequence[tuple[int, int, str]], weights: Mapping[str, float], most: int) -> tuple[int, int]:
-    """Return start and end of the first *most* characters that hold the most of the query, begun with a line or sentence."""
-    held: Counter[str] = Counter()
-    best, left, right = -1.0, *marks[0][:2]
-    first = 0
-    score = 0.0
-    for start, end, name in marks:
-        score += 0.0 if held[name] else weights[name]
-        held[name] += 1
-        while end - marks[first][0] > most and marks[first][0] < start:
-            gone = marks[first][2]
-            held[gone] -= 1
-            score -= 0.0 if held[gone] else weights[gone]
-            first += 1
-        if score > best + 1e-9:
-            best, left, right = score, marks[first][0], end
-    room = most - (right - left)
-    if room <= 0:
-        return left, right
-    lowest = max(0, left - room)
-    begun = max(text.rfind(mark, lowest, left) + 1 for mark in _STARTS)
-    return begun if begun > lowest or lowest == 0 else _word_start(text, max(lowest, left - room // 2), left), right
-
-
-def _word_start(text: str, start: int, limit: int) -> int:
-    """Move *start* on to where a word begins, not beyond *limit*, and out of what is shown whole or not at all."""
-    space = text.find(" ", start, limit)
-    begin = start if start == 0 or space < 0 else space + 1
-    return next((last for first, last in _whole_around(text, begin) if first < begin < last <= limit), begin)
-
-
-def _word_end(text: str, least: int, end: int) -> int:
-    """Move *end* back to where a word ends, not before *least*, and out of what is shown whole or not at all."""
-    space = text.rfind(" ", least, end)
-    stop = end if end == len(text) or space < 0 else space
-    return next((first for first, last in _whole_around(text, stop) if least <= first < stop < last), stop)
-
-
-def _whole_around(text: str, place: int) -> list[tuple[int, int]]:
-    """Return the stretches near a place that are shown whole or not at all; none at the ends of the text. O(1)."""
-    if not 0 < place < len(text):
-        return []
-    base = max(place - 2 * SNIPPET_CHARS, 0)
-    return [(base + start, base + end) for start, end, _ in stretches(text[base : place + SNIPPET_CHARS])]

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from memci.archive.summarizers.words import any_of, compiled, estimate
+from memci.archive.summarizers.words import any_of, compiled, estimate, in_lower_case, is_plain
 
 _SHORT_SENTENCE = 26.0  # tokens up to which a sentence is one clause
 _HANGING = 8  # characters between a limiting word and the end of its line, as of "without a", that do not say what it limits
@@ -38,16 +38,18 @@ until till must if whether instead stop maybe perhaps might should falls solange
 hasta até finché tot moet если пока должен должна должны нужно якщо αν إذا אם अगर
 """
 
-_DENIAL = (
-    f"(?<!\\w)(?:(?:{any_of(_DENYING.split())})(?!\\w)|n['’]\\w)|(?<=[^\\W\\d_])n['’]t(?!\\w)|off[ -]limits(?!\\w)"
-    "|(?<=\\w)m[ae]y[iı]n(?:[iı]z)?(?!\\w)|(?<!\\w)ne\\w{2,20}(?:jte|ěte)(?!\\w)"  # verbs of Turkish and Czech
-    "|(?:(?<![是能可好])|(?<=是)(?!不是)|(?<=能)(?!不能)|(?<=可)(?!不可)|(?<=好)(?!不好))不(?!错|过|仅|但|同|客气|用谢|好意思|[?？]|$)"
+# All that is not in a table, as patterns: what begins with a word, and what stands within one or in a script without spaces.
+_DENYING_WORDS = f"(?:{any_of(_DENYING.split())})(?!\\w)|n['’]\\w|off[ -]limits(?!\\w)|ne\\w{{2,20}}(?:jte|ěte)(?!\\w)"
+_DENYING_PARTS = "n(?<=[^\\W\\d_]n)['’]t(?!\\w)|m(?<=\\wm)[ae]y[iı]n(?:[iı]z)?(?!\\w)"  # the latter of Turkish verbs
+_DENYING_CHARACTERS = (
+    "(?:(?<![是能可好])|(?<=是)(?!不是)|(?<=能)(?!不能)|(?<=可)(?!不可)|(?<=好)(?!不好))不(?!错|过|仅|但|同|客气|用谢|好意思|[?？]|$)"
     "|(?<![特区分个级差])别(?![的人墅名])|(?<!有)没(?![?？]|$)|沒|勿|未(?!来)"
     "|无法|無|禁止|只|仅|除非|除了|除外|ない|なかった|ません|ず(?=に)|だけ|しか|以外"
     "|(?<![가-힣])(?:안|못)(?= )|않|없|말(?=[아고라])|지 마|금지|만(?= )|제외|ไม่|ห้าม|อย่า|เท่านั้น|ยกเว้น"
 )
-_CONTRAST = (
-    "(?<!\\w)(?:rather than|contrary to|as opposed to|other than|apart from|aside from|untrue that|false that"
+_DENIAL = f"(?<!\\w)(?:{_DENYING_WORDS})|{_DENYING_PARTS}|{_DENYING_CHARACTERS}"
+_CONTRAST_WORDS = (
+    "(?:rather than|contrary to|as opposed to|other than|apart from|aside from|untrue that|false that"
     "|fail(?:s|ed)? to|far from|yet to|anything but|(?:everyone|everybody|everything|all|any|anyone|anywhere) but|rul(?:e|es"
     "|ed) out"
     "|refrain(?:s|ed)? from|abandon(?:s|ed)?|the last thing|(?:stop|quit)(?:s|ped)? \\w+ing|called off|your (?:approval|consent"
@@ -60,26 +62,24 @@ _CONTRAST = (
     "|unntatt"
     "|z wyjątkiem|przest(?:ał|aje|ałem|ałam)|ledwo|kivételével|kivéve|hacsak|исключил\\w*|исключен\\w*|исключая|едва|вряд ли"
     "|перестал\\w*|hariç)(?!\\w)"
-    "|(?<!\\w)schl(?:oss|ieß(?:t|en)?)(?= .{1,80}(?<!\\w)aus(?!\\w))"
-    "|(?<!\\w)mal(?= [^\\W\\d_]+(?:i|ei|ou|ava)(?!\\w))|排除|戒了|假设"
-    "|假如"
+    "|schl(?:oss|ieß(?:t|en)?)(?= .{1,80}(?<!\\w)aus(?!\\w))|mal(?= [^\\W\\d_]+(?:i|ei|ou|ava)(?!\\w))"
 )
-_PROVISO = "(?<!\\w)(?:as long as|provided that|in case|on condition|es sei denn|vorausgesetzt|à condition|con tal de)(?!\\w)"
+_PROVISO_WORDS = "(?:as long as|provided that|in case|on condition|es sei denn|vorausgesetzt|à condition|con tal de)(?!\\w)"
 # What did not happen: "had the bank approved it", "we would have moved", "we almost bought it".
-_UNREAL = (
-    "(?<!\\w)(?:almost|nearly|supposed to|about to|(?:would|could)(?:n['’]t)?(?: not)?['’ ](?:have|ve)"
+_UNREAL_WORDS = (
+    "(?:almost|nearly|supposed to|about to|(?:would|could)(?:n['’]t)?(?: not)?['’ ](?:have|ve)"
     "|beinahe|hätten?|wären?|presque|failli|aurait|auraient|aurais|casi|hubiera|habría|quase|teria|avrebbe|bijna|nästan|почти"
-    "|чуть не|бы)(?!\\w)|(?:^|(?<=[.!?,;:\\n]\\s)|(?<=\\n))(?:had|were) (?:the|my|our|he|she|they|we|I|you|it)(?!\\w)"
-    "|差点|险些|本来|本应|惜しくも|はずだった|뻔했"
+    "|чуть не|бы)(?!\\w)|(?:(?<![^\\n])|(?<=[.!?,;:]\\s))(?:had|were) (?:the|my|our|he|she|they|we|I|you|it)(?!\\w)"
 )
-_LIMIT = (
-    f"{_DENIAL}|(?<!\\w)(?:{any_of(_QUALIFYING.split())})(?!\\w)|必须|如果|要是|もし|なら|ถ้า|{_CONTRAST}|{_PROVISO}|{_UNREAL}"
-)
+_QUALIFYING_WORDS = f"(?:{any_of(_QUALIFYING.split())})(?!\\w)"
+_LIMITING_WORDS = f"{_DENYING_WORDS}|{_QUALIFYING_WORDS}|{_CONTRAST_WORDS}|{_PROVISO_WORDS}|{_UNREAL_WORDS}"
+_LIMITING_CHARACTERS = "必须|如果|要是|もし|なら|ถ้า|排除|戒了|假设|假如|差点|险些|本来|本应|惜しくも|はずだった|뻔했"
+_PLAIN_LIMIT = in_lower_case(f"(?<!\\w)(?:{_LIMITING_WORDS})|{_DENYING_PARTS}")  # for text in which all letters are ASCII
+_LIMIT = f"(?<!\\w)(?:{_LIMITING_WORDS})|{_DENYING_PARTS}|{_DENYING_CHARACTERS}|{_LIMITING_CHARACTERS}"
 # Those of them that say when what follows the comma holds.
 _CONDITION = (
-    f"{_PROVISO}|(?<!\\w)(?:if|unless|until|till|whether|except|instead|falls|solange|bis|si|sauf|jusqu|hasta|salvo|até|finché"
-    f"|tenzij|tot|chyba|eğer"
-    "|если|пока|якщо|αν|إذا|إلا|אם|अगर)(?!\\w)|除非|除了|如果|要是|もし|なら|ถ้า|ยกเว้น"
+    f"(?<!\\w)(?:{_PROVISO_WORDS}|(?:if|unless|until|till|whether|except|instead|falls|solange|bis|si|sauf|jusqu|hasta|salvo"
+    "|até|finché|tenzij|tot|chyba|eğer|если|пока|якщо|αν|إذا|إلا|אם|अगर)(?!\\w))|除非|除了|如果|要是|もし|なら|ถ้า|ยกเว้น"
 )
 _TITLES = ("\\b[0-9]", "\\b[0-9][0-9]", "\\b[DMJS]r", "\\b[HF]r", "\\b[MS]t", "\\bMs", "\\bMrs", "\\bNr", "\\bProf")
 _SENTENCE_END = re.compile(  # but for the dot of a day of a month, or of a title
@@ -97,7 +97,8 @@ def limited_clauses(text: str) -> Iterator[tuple[int, int]]:
 
     That is their sentence where it is short, with the list that follows it where they limit what is listed; else parts of it.
     """
-    for start, line_end, limits in _limited_sentences(text, _LIMIT):
+    found = compiled(_PLAIN_LIMIT).finditer(text.lower()) if is_plain(text) else compiled(_LIMIT, re.IGNORECASE).finditer(text)
+    for start, line_end, limits in _limited_sentences(text, [limit.span() for limit in found]):
         end = line_end
         items = compiled(_LIST_AFTER).match(text, end)
         if items is not None and _PART_END.search(text, limits[-1][1], end) is None:  # "only if:" and the items below it
@@ -110,7 +111,7 @@ def limited_clauses(text: str) -> Iterator[tuple[int, int]]:
 
 def denied_clauses(text: str) -> list[tuple[int, int]]:
     """Return start and end of each clause with a word that denies, forbids or excepts something. O(its length)."""
-    sentences_with = _limited_sentences(text, _DENIAL)
+    sentences_with = _limited_sentences(text, [denial.span() for denial in compiled(_DENIAL, re.IGNORECASE).finditer(text)])
     return [part for start, end, denials in sentences_with for part in _limited_parts(text, start, end, denials)]
 
 
@@ -140,9 +141,9 @@ def denies(text: str) -> bool:
     return compiled(_DENIAL, re.IGNORECASE).search(text) is not None
 
 
-def _limited_sentences(text: str, pattern: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
-    """Yield start and end of each sentence with a word that a pattern finds, and the places of these words."""
-    limits, place = [limit.span() for limit in compiled(pattern, re.IGNORECASE).finditer(text)], 0
+def _limited_sentences(text: str, limits: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, Sequence[tuple[int, int]]]]:
+    """Yield start and end of each sentence in which limiting words stand, and the places of these words."""
+    place = 0
     for start, end in _between(_SENTENCE_END, text, 0, len(text)) if limits else ():
         first = place
         while place < len(limits) and limits[place][0] < end:

@@ -23,6 +23,7 @@ compiled = functools.cache(re.compile)  # at the first use: a pattern with many 
 _PAIRED_ONE, _RUN = f"[{_PAIRED}]", f"([{_PAIRED}]++)|{_UNPAIRED}"
 ASCII_RUN = re.compile("[a-z0-9]+")
 _NOT_ASCII = re.compile("[^\\x00-\\x7f]+")
+_COMPATIBLE = re.compile("[\u2460-\u24ff\u3300-\u33ff\ufb00-\ufb06\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uff9f]")
 
 # Tables of words, with a blank line between them: function words, common English ones, those of other languages, Chinese pairs.
 _FUNCTION, COMMON_WORDS, OTHER_WORDS, CHINESE_PAIRS = (
@@ -48,8 +49,16 @@ _OTHER_LETTER_TOKENS = 0.36
 
 
 def any_of(texts: Iterable[str]) -> str:
-    """Return a pattern of any of these texts, the longest that there is."""
-    return "|".join(sorted(dict.fromkeys(filter(None, map(str.strip, texts))), key=len, reverse=True))
+    """Return a pattern of any of these texts, the longest that there is: by first letter, as those are told apart fast."""
+    rest: dict[str, list[str]] = {}
+    for text in sorted(dict.fromkeys(filter(None, map(str.strip, texts))), key=len, reverse=True):
+        rest.setdefault(text[0], []).append(text[1:])
+    return "|".join(f"{letter}(?:{'|'.join(ends)})" for letter, ends in rest.items())
+
+
+def in_lower_case(pattern: str) -> str:
+    """Return a pattern that finds in lower-cased text what *pattern* finds in any case; it is twice as fast."""
+    return re.sub(r"\\.|[^\W\d_]", lambda each: each[0] if each[0].startswith("\\") else each[0].lower(), pattern)
 
 
 def runs(text: str) -> Iterator[tuple[int, int, list[str]]]:
@@ -113,6 +122,21 @@ def forms(text: str) -> Sequence[str]:
 def is_plain(text: str) -> bool:
     """Return whether all letters and digits of a text are ASCII; dashes, quotation marks and pictures may be there."""
     return text.isascii() or compiled(_RUN).search("".join(_NOT_ASCII.findall(text))) is None
+
+
+def is_paired(word: str) -> bool:
+    """Return whether a word is of a script without spaces, of which ``words`` gives pairs of characters."""
+    return compiled(_PAIRED_ONE).match(word) is not None
+
+
+def unpaired(text: str) -> list[str]:
+    """Return the words of a text but for those of scripts without spaces, lower-cased, in order. O(its length)."""
+    return [run.lower() for run in compiled(_UNPAIRED).findall(text)]
+
+
+def normalized(text: str) -> str:
+    """Return a text with the plain forms of full-width letters and digits, and other such forms. O(its length)."""
+    return unicodedata.normalize("NFKC", text) if _COMPATIBLE.search(text) else text
 
 
 def pairs(run: str) -> list[str]:

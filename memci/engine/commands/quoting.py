@@ -10,33 +10,35 @@ from memci.archive.catalogue.search import Filter
 from memci.chapters.page import MessageNode, Page
 from memci.engine.commands import folding
 from memci.engine.core.core import Core
-from memci.engine.core.indexing import entry_text, indexed_text
+from memci.engine.core.indexing import entry_text
 from memci.engine.core.monitor import Prefetch, PrefetchFailed, logger
 from memci.engine.history import blocks
 from memci.engine.history.events import PassagesQuoted
 from memci.engine.history.state import USER
-from memci.engine.reading import mentions, pages
-from memci.engine.reading.searching import entries_in_part, permitted, visible
+from memci.engine.reading import mentions
+from memci.engine.reading.searching import entries_in_part, permitted, shows_stubs, visible
 from memci.engine.view import planner
 from memci.errors import CorruptError, UnavailableError
 from memci.messages import codec
-from memci.messages.headline import MARK, unheaded
 from memci.messages.message import Message
 
 if TYPE_CHECKING:
+    from memci.archive.catalogue.page_index import PageIndex
     from memci.archive.catalogue.page_search import IndexHit
     from memci.engine.view.layout import Layout
 
-LEAST_SCORE, LEAST_SCORE_OF_AGENT = 0.15, 0.36
-"""Score that a page needs to be quoted: in talk, and where the model calls tools, as an agent looks things up itself. With 0.22
-in talk, LoCoMo's questions have 4 points less of their evidence in view; with 0.22 for agents, taubench costs 5% more a call."""
+LEAST_SCORE, LEAST_SCORE_OF_MORE = 0.16, 0.36
+"""Score that a page needs to be quoted: in talk, and where the message is long or the model calls tools: a long message brings
+along what it is about, and an agent looks things up itself. With 0.22 in talk, LoCoMo's questions have 4 points less of their
+evidence in view; with 0.22 for agents, taubench costs 5% more a call."""
 
-_LEAST_OF_BEST = 0.4  # of the best page's score
+_LEAST_OF_BEST = 0.5  # of the best page's score
 _MOST_PAGES = 5  # that are read for one message
-_PASSAGE_CHARACTERS = 250  # of a page; with 200, 5 points less of LoCoMo's answers are in five of them
+_PASSAGE_CHARACTERS = 280  # of a page; with 220, LoCoMo's questions have 4 points less of their evidence in view
 _MOST_TOKENS, _MOST_SHARE = 320, 0.08  # of the passages of one message, where the setting is auto; of the budget
-_LEAST_TOKENS = 60  # in which nothing useful can be quoted
+_LEAST_TOKENS, _LEAST_LEFT = 60, 30  # in which nothing useful can be quoted, and nothing more
 _LEAST_ROOM = 0.5  # of the tokens of a message's passages: where less is idle, pages fold for them, but for an agent's
+_LONG = 300  # characters of a long message
 _MOST_PAGES_OF_VALUE = 1
 _MOST_VALUES = 4  # that passages are looked for next to one result
 _MOST_LOOKED_UP = 16  # of values that may be rare
@@ -140,7 +142,7 @@ def _hits_of_user(core: Core, page: Page, last_seq: int) -> "list[IndexHit]":
     questions = list(filter(asks, texts))
     if not questions:
         return _hits_of_values(core, page, ["\n".join(texts)])
-    least_score = LEAST_SCORE_OF_AGENT if _calls_tools(core) else LEAST_SCORE
+    least_score = LEAST_SCORE_OF_MORE if sum(map(len, texts)) > _LONG or _calls_tools(core) else LEAST_SCORE
     for text in dict.fromkeys(("\n".join(questions), "\n".join(texts))):
         query = text if len(text) <= 2 * _MOST_ASKED else f"{text[:_MOST_ASKED]}\n{text[-_MOST_ASKED:]}"
         hits = _search(core, query, _MOST_PAGES)
@@ -166,7 +168,11 @@ def _search(core: Core, query: str, limit: int) -> "list[IndexHit]":
     """Return pages that are not in view, or only in part, and that the model may read."""
     only = Filter(where=permitted(core), exclude=visible(core.state))
     extra = entries_in_part(core)
-    return core.ask(lambda index: index.find_passages(query, limit=limit, characters=_PASSAGE_CHARACTERS, only=only, extra=extra))
+
+    def find(index: "PageIndex") -> "list[IndexHit]":
+        return index.find_passages(query, limit=limit, characters=_PASSAGE_CHARACTERS, only=only, extra=extra)
+
+    return core.ask(find, of_view=shows_stubs(core.state))
 
 
 def _texts_of_call(page: Page) -> list[str]:
@@ -226,10 +232,12 @@ def _quoted(core: Core, budget: int, most: float, beside: MessageNode, hits: "li
         passing = {quotes.block.raw for seq, quotes in state.recalled.quotes.items() if seq in left}
         shown = [message.raw for message in _messages(core) if message.raw not in passing]
         for hit in hits:
+            if most - event.tokens < _LEAST_LEFT:
+                break
             new = _new(_passages(core, hit, tools=not beside.message.from_user), shown, own, event.passages)
-            more = _event(core, beside.seq, [*event.passages, *new])
-            if new and more.tokens <= most:
-                event = more
+            alone = [each for each in new if each["address"] == f"{hit.index}/{hit.entry.position}"]
+            more = (_event(core, beside.seq, [*event.passages, *part]) for part in (new, alone) if part)
+            event = next((each for each in more if each.tokens <= most), event)
     return dropped(left) + ([event] if event.passages else [])
 
 
@@ -275,33 +283,17 @@ def _event(core: Core, beside: int, passages: list[Passage]) -> PassagesQuoted:
 
 
 def _passages(core: Core, hit: "IndexHit", *, tools: bool) -> Iterator[Passage]:
-    """Yield the passages of a hit, one for each entry that its snippet has lines of; none that the window shows.
+    """Yield the passages of a hit, one for each entry that is shown; none that stands in the window.
 
     Without *tools*, none of tools: a question's words are all over their results, and pieces of them answer little.
     """
-    page = pages.load(core, hit.index)
     opening = core.state.opening
     shown = opening.length if opening is not None and opening.index == hit.index else 0
-    nodes = dict(enumerate(page.nodes(), start=1))
-    near = sorted(nodes, key=lambda position: (abs(position - hit.entry), position < hit.entry))
-    texts = {position: unheaded(nodes[position].message, indexed_text(nodes[position].message)) for position in near}
-    whole = {position: {line.strip() for line in text.split("\n")} for position, text in texts.items()}
-    places: dict[int, list[str]] = {}
-    for line in filter(str.strip, hit.snippet.split("\n")):
-        said = [position for position in near if line.strip() in whole[position]]  # a short answer may be a part of any word
-        said += [position for position in near if line in texts[position]]
-        if said or MARK not in line:  # a headline stands in none of them
-            places.setdefault([*said, hit.entry][0], []).append(line)
-    for place, lines in places.items():
-        node = nodes[place]
-        name = _name(node.message)
-        text = "\n".join(lines).removeprefix(f"{name}: ") if name else "\n".join(lines)
-        if place > shown and text and (tools or node.message.speaker != "tool"):
-            speaker = f"{node.message.speaker} {_BLANKS.sub(' ', name)[:_NAME_CHARACTERS]}".rstrip()
-            yield {"page": hit.index, "address": f"{hit.index}/{place}", "role": speaker, "at": node.at, "text": text}
-
-
-def _name(message: Message) -> str:
-    """Return the name of who said a message; empty where it has none."""
-    name = message.value().get("name") if message.speaker in ("user", "assistant") else None
-    return name if isinstance(name, str) else ""
+    for piece in hit.pieces:
+        entry = piece.entry
+        text = piece.text.removeprefix(f"{entry.name}: ") if entry.name else piece.text
+        if entry.position > shown and text and (tools or entry.role != "tool"):
+            speaker = f"{entry.role} {_BLANKS.sub(' ', entry.name)[:_NAME_CHARACTERS]}".rstrip()
+            address = f"{hit.index}/{entry.position}"
+            passage = {"page": hit.index, "address": address, "role": speaker, "at": entry.at, "text": text}
+            yield passage if piece.is_whole else {**passage, "part": "yes"}

@@ -258,9 +258,15 @@ def entry_text(message: Message, value: dict[str, Any] | None = None) -> str:
 def indexed_text(message: Message, value: dict[str, Any] | None = None) -> str:
     """Return the words of an entry as they are searched: those of a speaker with a name begin with it."""
     value = message.value() if value is None else value
+    name, text = speaker_name(message, value), entry_text(message, value)
+    return f"{name}: {text}" if text and name else text
+
+
+def speaker_name(message: Message, value: dict[str, Any] | None = None) -> str:
+    """Return the name of who said a message; empty where it has none."""
+    value = message.value() if value is None else value
     name = value.get("name") if message.speaker in ("user", "assistant") else None
-    text = entry_text(message, value)
-    return f"{name}: {text}" if text and name and isinstance(name, str) else text
+    return name if isinstance(name, str) else ""
 
 
 def _append(event: events.MessageAppended, seq: int, writer: "IndexWriter", message: Message) -> None:
@@ -271,8 +277,8 @@ def _append(event: events.MessageAppended, seq: int, writer: "IndexWriter", mess
     if event.opens is not None:
         _open_page(writer, event.page, event.turn, seq)
     role, key = message.speaker, event.key
-    text = indexed_text(message, event.message)
-    writer.add_entry(seq=seq, page=event.page, position=event.position, role=role, text=text, at=event.at, key=key)
+    name, text = speaker_name(message, event.message), indexed_text(message, event.message)
+    writer.add_entry(seq=seq, page=event.page, position=event.position, role=role, text=text, at=event.at, key=key, name=name)
     for call_id, call_seq in event.answers:
         writer.answer_call(call_id, seq=seq, call_seq=call_seq)
     if event.answers and writer.newest_page() != event.page:

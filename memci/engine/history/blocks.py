@@ -69,11 +69,12 @@ def page_block(page: Page, wire: Format, *, media: bool = True, dated: int = DAT
 
 
 def passages_block(passages: Sequence[Mapping[str, str]], wire: Format) -> Message:
-    """Return passages of earlier pages as one message of the user's: where each stands, who said it, and on which day."""
+    """Return passages of earlier pages as one message of the user's: where each stands, who said it, on which day, if in part."""
     lines, last = [f"[recalled passages, {len(passages)} of earlier pages, quoted as data]"], ("", "")
     for each in passages:
         day = (each["page"], each["at"][:10])
-        lines.append(f"{each['address']} {each['role']}{', ' * (day != last)}{day[1] if day != last else ''}:")
+        about = (f"{each['address']} {each['role']}", day[1] if day != last else "", "in part" if "part" in each else "")
+        lines.append(f"{', '.join(filter(None, about))}:")
         lines += [f"> {line}" for line in each["text"].splitlines()]
         last = day
     return wire.block("\n".join([*lines, "[end of passages]"]))

@@ -229,7 +229,7 @@ class PassagesQuoted(Kind, kind="quoted"):
     """
 
     beside: int  # seq of the message
-    passages: list[dict[str, str]]  # {"page", "address", "role", "at", "text"}, the best first
+    passages: list[dict[str, str]]  # {"page", "address", "role", "at", "text"}, the best first; "part" in one that is a part
     tokens: int  # of the block
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import attrs
 
 from memci.archive.catalogue.page_facts import PageState
-from memci.archive.catalogue.search import ExtraPage, Filter
+from memci.archive.catalogue.search import Entry, ExtraPage, Filter
 from memci.archive.contents.tree import Permission
 from memci.chapters.address import is_foreign, segment_of
 from memci.chapters.dates import utc_text
 from memci.engine.core.core import Core
-from memci.engine.core.indexing import indexed_text
+from memci.engine.core.indexing import indexed_text, speaker_name
 from memci.engine.history.state import State
 from memci.engine.reading.pages import page_state
 from memci.engine.settings.setting import MOST, refusal
@@ -97,13 +97,13 @@ def search(  # noqa: PLR0913 (each narrows it in another way)
         return [
             Hit(
                 index=hit.index,
-                entry=f"{hit.index}/{hit.entry}",
+                entry=f"{hit.index}/{hit.entry.position}",
                 score=hit.score,
                 snippet=hit.snippet,
                 state=core.state.page_state(hit.index),
-                at=hit.at or None,
+                at=hit.entry.at or None,
                 why=hit.why,
-                role=hit.role,
+                role=hit.entry.role,
             )
             for hit in index.search(asked, limit=limit, only=only, extra=extra, embedder=embedder, among=among)
         ]
@@ -155,6 +155,11 @@ def visible(state: State) -> frozenset[str]:
     """Return the indexes of the pages whose messages stand in the window, none of them in part. O(those)."""
     found, stubs = (page for chapter in state.verbatim() for page in chapter.pages()), _in_part(state)
     return frozenset(page.index for page in found if not any(node.trimmed or node.seq in stubs for node in page.nodes()))
+
+
+def shows_stubs(state: State) -> bool:
+    """Return whether the last window shows entries as stubs. O(1)."""
+    return bool(_in_part(state))
 
 
 def _in_part(state: State) -> Collection[int]:
@@ -222,7 +227,7 @@ def _open_page(core: Core, only: Collection[int] | None = None) -> list[ExtraPag
     page = core.state.active.open_page
     said = enumerate(page.nodes(), start=1) if page is not None else ()
     entries = [
-        (number, node.message.speaker, indexed_text(node.message), node.at)
+        Entry(number, node.message.speaker, indexed_text(node.message), node.at, speaker_name(node.message))
         for number, node in said
         if only is None or node.seq in only
     ]

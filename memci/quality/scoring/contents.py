@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import attrs
 
-from memci.archive.catalogue.search import query_terms, term_line, weigh
+from memci.archive.catalogue.search import weigh
+from memci.archive.catalogue.terms import query_terms, term_line
 
 HEADING = "Contents of earlier pages"  # in the first line of its message
 _INDEXED = re.compile(r"\[([^\s\[\]]+)-(\d+)(?:\.\.(\d+))?\] ?(.*)")

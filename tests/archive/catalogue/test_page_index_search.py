@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.catalogue.page_index import PageIndex
 from memci.archive.catalogue.page_search import PageSearch
-from memci.archive.catalogue.search import ExtraPage, Filter
+from memci.archive.catalogue.search import Entry, ExtraPage, Filter
 from memci.archive.summarizers.words import words
 
 
@@ -48,7 +48,7 @@ def test_a_hit_says_where_it_is(index: PageIndex) -> None:
     """A hit has the page, the position of the best entry, and a passage of that entry with its neighbours."""
     add(index, [[("user", "hello")], [("user", "a question"), ("assistant", "The zebra lives in Kenya.")]])
     (hit,) = index.search("Where do zebras live?", limit=10)
-    assert ("usr-2", 2, "a question\nThe zebra lives in Kenya.") == (hit.index, hit.entry, hit.snippet)
+    assert ("usr-2", 2, "a question\nThe zebra lives in Kenya.") == (hit.index, hit.entry.position, hit.snippet)
     assert hit.score > 0
 
 
@@ -113,7 +113,7 @@ def test_a_page_is_searched_as_it_was_indexed_last(index: PageIndex) -> None:
         writer.add_entry(seq=9, page="usr-1", position=2, role="tool", text="zebra zebra", at="")
         writer.index_page("usr-1")
     (hit,) = index.search("zebra answer", limit=10)
-    assert (2, "a question\nzebra zebra\nan answer") == (hit.entry, hit.snippet)
+    assert (2, "a question\nzebra zebra\nan answer") == (hit.entry.position, hit.snippet)
 
 
 def test_limit_cuts_the_list(index: PageIndex) -> None:
@@ -143,9 +143,11 @@ def test_excluded_pages_make_room_for_others(index: PageIndex) -> None:
 def test_extra_pages_are_searched_too(index: PageIndex) -> None:
     """A page that is not in the index yet is found like the others, and nothing is stored of it."""
     add(index, [[("user", "a lion")]])
-    extra = ExtraPage(index="usr-2", turn=1, entries=[(1, "user", "hello", ""), (2, "assistant", "a zebra and a lion", "")])
+    extra = ExtraPage(
+        index="usr-2", turn=1, entries=[Entry(1, "user", "hello", ""), Entry(2, "assistant", "a zebra and a lion", "")]
+    )
     (hit,) = index.search("zebra", limit=10, extra=[extra])
-    assert ("usr-2", 2, "hello\na zebra and a lion") == (hit.index, hit.entry, hit.snippet)
+    assert ("usr-2", 2, "hello\na zebra and a lion") == (hit.index, hit.entry.position, hit.snippet)
     assert ["usr-1", "usr-2"] == sorted(names(index, "lion", extra=[extra]))
     assert [] == names(index, "zebra")
     assert [] == names(index, "zebra", extra=[extra], only=Filter(where=lambda name: name != "usr-2"))
@@ -155,15 +157,15 @@ def test_extra_pages_are_searched_too(index: PageIndex) -> None:
 def test_an_extra_page_replaces_its_older_self(index: PageIndex) -> None:
     """An extra page with the index of a stored page is searched instead of that."""
     add(index, [[("user", "a lion")], [("user", "hello")]])
-    extra = ExtraPage(index="usr-1", turn=1, entries=[(1, "user", "a zebra", ""), (2, "user", "a lion", "")])
+    extra = ExtraPage(index="usr-1", turn=1, entries=[Entry(1, "user", "a zebra", ""), Entry(2, "user", "a lion", "")])
     (hit,) = index.search("lion zebra", limit=10, extra=[extra])
-    assert ("usr-1", 1) == (hit.index, hit.entry)
+    assert ("usr-1", 1) == (hit.index, hit.entry.position)
 
 
 def test_extra_pages_of_an_empty_index(index: PageIndex) -> None:
     """The first page of a session is found while it is open; an extra page without entries is no trouble."""
     extra = [
-        ExtraPage(index="usr-1", turn=1, entries=[(1, "user", "a zebra", "")]),
+        ExtraPage(index="usr-1", turn=1, entries=[Entry(1, "user", "a zebra", "")]),
         ExtraPage(index="usr-2", turn=1, entries=[]),
     ]
     assert ["usr-1"] == names(index, "zebra", extra=extra)
@@ -279,7 +281,7 @@ def test_the_answer_stands_beside_the_question(index: PageIndex) -> None:
     question = "What is the phone number of hotel {} at the Hooigracht?"
     add(index, [[("user", question.format(number)), ("assistant", f"071 5{number}2 34{number}6")] for number in range(12)])
     (hit,) = index.search(question.format(7), limit=1)
-    assert ("usr-8", 1, f"{question.format(7)}\n071 572 3476") == (hit.index, hit.entry, hit.snippet)
+    assert ("usr-8", 1, f"{question.format(7)}\n071 572 3476") == (hit.index, hit.entry.position, hit.snippet)
 
 
 def test_a_passage_goes_on_within_its_page_only(index: PageIndex) -> None:
@@ -340,7 +342,7 @@ def test_only_what_a_role_said(index: PageIndex) -> None:
     """Words of other roles do not count, and the entry that is named is one of the role's."""
     add(index, [[("user", "a zebra"), ("tool", "a lion")], [("user", "hello"), ("assistant", "well"), ("tool", "one zebra")]])
     (hit,) = index.search("zebra", limit=10, only=Filter(roles=frozenset({"tool"})))
-    assert ("usr-2", 3, "one zebra") == (hit.index, hit.entry, hit.snippet)
+    assert ("usr-2", 3, "one zebra") == (hit.index, hit.entry.position, hit.snippet)
     assert ["usr-1"] == names(index, "zebra lion", only=Filter(roles=frozenset({"user"})))
     assert [] == names(index, "zebra", only=Filter(roles=frozenset({"assistant"})))
     assert [] == names(index, "zebra", only=Filter(roles=frozenset()))
@@ -380,10 +382,10 @@ def test_any_role_is_told_from_others(index: PageIndex, role: str) -> None:
 
 def test_what_is_open_is_filtered_too(index: PageIndex) -> None:
     """A page that is not in the index yet answers by its turn and roles like the others."""
-    extra = ExtraPage(index="usr-1", turn=7, entries=[(1, "user", "a lion", ""), (2, "tool", "a zebra", "")])
+    extra = ExtraPage(index="usr-1", turn=7, entries=[Entry(1, "user", "a lion", ""), Entry(2, "tool", "a zebra", "")])
     for only in (Filter(turns=(7, 7)), Filter(roles=frozenset({"tool"}))):
         (hit,) = index.search("zebra", limit=10, only=only, extra=[extra])
-        assert ("usr-1", 2) == (hit.index, hit.entry)
+        assert ("usr-1", 2) == (hit.index, hit.entry.position)
     for only in (Filter(turns=(1, 6)), Filter(roles=frozenset({"user"})), Filter(where=lambda _: False)):
         assert [] == names(index, "zebra", only=only, extra=[extra])
 
@@ -391,6 +393,6 @@ def test_what_is_open_is_filtered_too(index: PageIndex) -> None:
 def test_what_is_open_is_filtered_by_day(index: PageIndex) -> None:
     """A page that is not in the index yet answers where one of its entries was said in time."""
     days = ["2026-03-01T10:00:00+00:00", "2026-03-02T10:00:00+00:00"]
-    extra = ExtraPage(index="usr-1", turn=7, entries=[(1, "user", "a lion", days[0]), (2, "tool", "a zebra", days[1])])
+    extra = ExtraPage(index="usr-1", turn=7, entries=[Entry(1, "user", "a lion", days[0]), Entry(2, "tool", "a zebra", days[1])])
     assert ["usr-1"] == names(index, "zebra", only=Filter(times=("2026-03-02", "2026-03-03")), extra=[extra])
     assert [] == names(index, "zebra", only=Filter(times=("2026-03-03", "2026-03-04")), extra=[extra])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memci.archive.catalogue.embedding import MOST_CHARS, MOST_PAGES, PASSAGE_CHARS, Embedder, encoded, passage, shared_embedder
 from memci.archive.catalogue.page_facts import PageFacts, PageState
 from memci.archive.catalogue.page_index import PageIndex
-from memci.archive.catalogue.search import ExtraPage, Filter
+from memci.archive.catalogue.search import Entry, ExtraPage, Filter
 from memci.errors import CorruptError
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def test_what_means_something_else_is_not_found(index: PageIndex) -> None:
 def test_a_hit_by_meaning_says_where_it_is(index: PageIndex) -> None:
     """It has a score above 0, and its snippet begins with the first entry."""
     (hit,) = index.search(LIKE_VET, limit=10, embedder=shared_embedder())
-    assert ("usr-1", 1, VET) == (hit.index, hit.entry, hit.snippet)
+    assert ("usr-1", 1, VET) == (hit.index, hit.entry.position, hit.snippet)
     assert 0 < hit.score < 0.35
 
 
@@ -138,7 +138,7 @@ def test_any_text_has_a_meaning(text: str, query: str) -> None:
     """No text of a page is refused, stored or open, and no query."""
     with closing(PageIndex(None)) as index:
         add(index, text)
-        extra = [ExtraPage(index="usr-9", turn=9, entries=[(1, "user", text, "")])]
+        extra = [ExtraPage(index="usr-9", turn=9, entries=[Entry(1, "user", text, "")])]
         assert {"usr-1", "usr-9"} >= set(found(index, query, extra=extra))
 
 
@@ -258,8 +258,8 @@ def test_a_filter_looks_behind_what_it_leaves_out(path: Path) -> None:
 
 def test_the_open_page_is_compared_too(index: PageIndex) -> None:
     """A page that is not in the index is found by its meaning, and what the index holds of one that changed is not."""
-    new = ExtraPage(index="usr-4", turn=4, entries=[(1, "user", "Our cat is ill, we go to the vet", "")])
-    changed = ExtraPage(index="usr-1", turn=1, entries=[(1, "user", BREAD, "")])
+    new = ExtraPage(index="usr-4", turn=4, entries=[Entry(1, "user", "Our cat is ill, we go to the vet", "")])
+    changed = ExtraPage(index="usr-1", turn=1, entries=[Entry(1, "user", BREAD, "")])
     assert ["usr-1", "usr-4"] == sorted(found(index, LIKE_VET, extra=[new]))
     assert [] == found(index, LIKE_VET, extra=[changed])
 

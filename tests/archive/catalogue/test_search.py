@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memci.archive.catalogue.search import Candidate, PageText, page_text, query_terms, rank, term, term_line, weigh, why
+from memci.archive.catalogue.search import Candidate, PageText, page_text, rank, weigh
+from memci.archive.catalogue.snippets import why
+from memci.archive.catalogue.terms import query_terms, term, term_line
 from memci.archive.summarizers.words import words
 
 

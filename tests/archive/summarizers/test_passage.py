@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memci.archive.catalogue.search import SNIPPET_CHARS, query_terms, snippet
+from memci.archive.catalogue.snippets import SNIPPET_CHARS, snippet
+from memci.archive.catalogue.terms import query_terms
 
 FOX = {"red": 1.0, "fox": 1.0}
 

@@ -440,3 +440,46 @@ def test_a_cache_breakpoint_stands_before_the_passages() -> None:
     texts = [str(message["content"]) for message in messages]
     place = next(number for number, text in enumerate(texts) if "[recalled passages" in text)
     assert "cache_control" in texts[place - 1]
+
+
+STORY = "We drove along the coast. " * 12
+FOUND = "The harbour of Lindau has a lighthouse."
+
+
+def test_what_is_left_out_of_a_passage_is_marked() -> None:
+    """A passage is cut between sentences, and says that it is a part; one that is whole does not."""
+    session = open_session(recall={"passages_tokens": 500})
+    session.extend([user(f"{STORY}{FOUND} {STORY}"), assistant("Lovely!"), user("hello"), assistant("hi")])
+    session.fold(["usr-1"])
+    session.append(user("which lighthouse was in Lindau's harbour?"))
+    (block,) = blocks(session)
+    _, about, passage, *answer, _ = block.splitlines()
+    assert about.endswith(", in part:")
+    assert passage.startswith(f"> {FOUND} We drove")
+    assert passage.endswith("along the coast.")
+    assert answer in ([], ["usr-1/2 assistant:", "> Lovely!"])
+
+
+@pytest.mark.parametrize(("more", "found"), [(0, True), (40, False)])
+def test_a_long_message_needs_a_closer_match(more: int, *, found: bool) -> None:
+    """It brings along what it is about: what a short question finds, one of 300 characters does not, by the same words."""
+    session = open_session(recall={"passages_tokens": 500})
+    talk(session, 6)
+    session.fold([f"usr-{number}" for number in range(1, 6)])
+    session.append(user("what was say3x4 in the plan?" + " And so it is, or so it was." * more))
+    assert found == bool(blocks(session))
+
+
+def test_a_question_reads_the_index_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passages are quoted without reading a page, and an index that has all pages out of view does not follow before."""
+    session = asked("what was say3x4 say3x5?")
+    session.window()
+    session.append(assistant("that"))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("memci.engine.reading.pages.load", refuse)
+    monkeypatch.setattr("memci.engine.core.indexing.follow", refuse)
+    session.append(user("and what was say2x4 say2x5?"))
+    assert "usr-2/1" in quoted(session)

@@ -213,7 +213,7 @@ MUTATIONS = (
         module=_WRITER,
         right=(
             '        self._db.run_many("DELETE FROM key WHERE key = ? AND seq = ?", '
-            "[(key, seq) for seq, _, _, _, key, _ in gone if key])\n"
+            "[(key, seq) for seq, _, _, _, key, *_ in gone if key])\n"
         ),
         wrong="",
         from_source=True,
