@@ -56,9 +56,10 @@ def address_of(message: str, number: int) -> str:
 
 
 def line(rule: Rule) -> str:
-    """Return the line that shows a rule, with its end."""
+    """Return the line that shows a rule, with its end; whatever breaks a line in its words is a blank there."""
     speaker = f"{rule.speaker}: " if rule.speaker else ""
-    return f'- {speaker}"{rule.text}" ({rule.address.partition("#")[0]}, {rule.at[:10]})\n'
+    text = " ".join(f'{speaker}"{rule.text}"'.split())
+    return f"- {text} ({rule.address.partition('#')[0]}, {rule.at[:10]})\n"
 
 
 def rules_block(rules: Iterable[Rule], wire: Format) -> Message:

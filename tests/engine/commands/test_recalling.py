@@ -256,7 +256,7 @@ FORGED = st.sampled_from(FORGED_TEXTS)
 
 @given(st.lists(HOSTILE | FORGED, min_size=4, max_size=4), st.text(min_size=1, max_size=9))
 def test_stored_text_cannot_leave_its_block(words: list[str], call_id: str) -> None:
-    """Whatever was said, each line of a recalled page, contents page and working set is of their frame or marked as text."""
+    """Whatever was said, each line of a recalled page, contents page, working set and rules is of the frame or marked."""
     session = open_session(active={"min_pages": 1}, recall={"protocol": "none"})
     call = calling(call_id, arguments=words[2])
     said = [user(words[0]), call, result(call_id, words[1]), assistant(words[3]), user("next")]
@@ -266,7 +266,7 @@ def test_stored_text_cannot_leave_its_block(words: list[str], call_id: str) -> N
     contents, *working, block, last = session.window().messages
     assert user("next") == last
     for shown in working:
-        assert_noted(shown)
+        (assert_listed if shown["content"].startswith("[rules]") else assert_noted)(shown)
     assert_framed(block["content"])
     head, *entries = contents["content"].split("\n")
     assert head == session.contents.heading()
@@ -282,6 +282,14 @@ def assert_noted(shown: Value) -> None:
     assert ("user", working_set.HEADING, [first, *inner]) == (shown["role"], first, shown["content"].splitlines())
     kinds = r"files: |URLs: |identifiers: |last command: |open items:$|the user said, .*:$|- "
     assert all(re.match(kinds, line) for line in inner)
+
+
+def assert_listed(shown: Value) -> None:
+    """Assert that the rules have their first and last line once, and between them a line for each."""
+    first, *inner, last = shown["content"].split("\n")
+    assert [first, *inner, last] == shown["content"].splitlines()
+    assert "[end of rules]" == last
+    assert all(line.startswith('- "') for line in inner)
 
 
 def assert_framed(block: str) -> None:
