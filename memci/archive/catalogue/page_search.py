@@ -52,13 +52,13 @@ class Piece(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether it is all that the entry says."""
+        """Tell whether it is all the text that the entry has."""
         return self.text == self.entry.text.strip()
 
 
 @attrs.frozen(kw_only=True)
 class IndexHit:
-    """A page that was found, and why: its best *entry*, and the passage: pieces of that and of what stands beside it, in order.
+    """A page that was found, and why: its best *entry*, and the passage: pieces of it and of its neighbours, in order.
 
     Scores compare within one answer.
     """
@@ -158,7 +158,7 @@ class PageSearch:
         """Return the terms of the days that a query names; without a year, of the last such day in the history."""
         if not any(map(str.isdecimal, query)):
             return []
-        newest = self._db.one("SELECT last_at FROM page ORDER BY id DESC LIMIT 1")
+        newest = self._db.one("SELECT last_at FROM page WHERE last_at <> '' ORDER BY id DESC LIMIT 1")
         return [search.day_mark(day) for day in days_in(query, newest[0])] if newest else []
 
     def _placed(self, extra: Sequence[ExtraPage]) -> dict[int, ExtraPage]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from memci.archive.catalogue import search
 from memci.archive.catalogue.index_file import Database
-from memci.archive.catalogue.page_search import PageSearch
+from memci.archive.catalogue.page_search import PageSearch, Piece
 from memci.archive.catalogue.search import Candidate, Entry, ExtraPage
 from memci.messages.headline import MARK, parted
 
@@ -55,11 +55,19 @@ class PassageSearch(PageSearch):
         self._stored = super()._lines(places)
         return self._stored
 
+    def _passage(self, line: int, rows: Sequence[Entry], roles: frozenset[str] | None) -> tuple[Entry, list[Piece]]:
+        """Return the entry on a line of a page, and its passage, without the names that texts begin with."""
+        return super()._passage(line, [row._replace(text=row.text.removeprefix(f"{row.name}: ")) for row in rows], roles)
+
     def _entries(self, places: Sequence[int]) -> dict[int, list[Entry]]:
         """Return what is said in pages, by place, without headlines."""
         said = super()._entries(places)
         headed = {place for place in places if any(MARK in each.text for each in said[place])}
-        return said | {place: [each._replace(text=parted(each.text)[0]) for each in said[place]] for place in headed}
+        return said | {place: list(map(_unheaded, said[place])) for place in headed}
+
+
+def _unheaded(entry: Entry) -> Entry:
+    return entry._replace(text=parted(entry.text)[0]) if entry.role == "assistant" else entry
 
 
 def _rarest(counts: Mapping[str, int]) -> dict[str, int]:

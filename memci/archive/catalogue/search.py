@@ -191,9 +191,9 @@ def candidates_of_entries(
 ) -> dict[int, Candidate]:
     """Return candidates, made of ``PageText.lines`` and of what is said in their pages, with what that holds of some terms.
 
-    As ``hold`` has it, but that a word twice in a row counts twice. O(the texts).
+    As ``hold`` has it, but that a word twice in a row counts twice, and the contents entry is left out. O(the texts).
     """
-    times = [_time_words({each.at[:10]: each.at for each in reversed(entries[place])}.values()) for place in lines]
+    times = [_time_words(each.at for each in entries[place]) for place in lines]
     texts = [text for place, time in zip(lines, times, strict=True) for text in (time, *(each.text for each in entries[place]))]
     held = iter(Sought(names).count(texts))
     candidates = {}

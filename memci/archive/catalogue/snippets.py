@@ -1,11 +1,11 @@
-"""The passage of a page that shows best what of a query it holds, and the words by which it was found."""
+"""Picks the passage of a page that matches a query best, and the words by which the page was found."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, takewhile
 
 from memci.archive.catalogue.terms import Sought
+from memci.archive.summarizers.clauses import SENTENCE_END
 from memci.archive.summarizers.whole import stretches
 
 SNIPPET_CHARS = 200
@@ -13,9 +13,7 @@ _WHY_CHARS = 60
 _QUESTION_CHARS = 120  # of a question whose answer follows
 _LEAST_BESIDE = 60  # characters for which it is worth to begin another text
 _LEAST_ROOM = 20  # characters for which it is worth to go on
-_LOOKED_AROUND = 150  # characters on each side of a place where a sentence is cut
-_STARTS = ("\n", ". ", "? ", "! ", "。", "？", "！")
-_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。？！\n]")
+_LOOKED_AROUND = (300, 150)  # characters before and after a place where a sentence is cut
 
 
 def why(query: str, held: Mapping[str, float]) -> str:
@@ -82,7 +80,7 @@ def _passage(text: str, weights: Mapping[str, float], most: int, *, answered: bo
     if not marks:
         return 0, _cut_end(text, 0, min(len(text), most)), False
     left, right = _densest(text, marks, weights, most)
-    end = _SENTENCE_END.search(text, max(right - 1, 0), right + most) if answered else None
+    end = SENTENCE_END.search(text, max(right - 1, 0), right + most) if answered else None
     asks = end is not None and end.group() in "?？"
     if end is not None and asks:
         if end.end() - left <= _QUESTION_CHARS:
@@ -117,15 +115,16 @@ def _densest(text: str, marks: Sequence[tuple[int, int, str]], weights: Mapping[
     if room <= 0:
         return left, right
     lowest = max(0, left - room)
-    begun = max(text.rfind(mark, lowest, left) + 1 for mark in _STARTS)
+    begun = max(_sentence_ends(text, lowest, left), default=0)
     return begun if begun > lowest or lowest == 0 else _cut_start(text, max(lowest, left - room // 2), left), right
 
 
 def _cut_start(text: str, start: int, limit: int) -> int:
     """Move *start* on to where a sentence begins, in the first half of what is before *limit*, else to where a word does."""
-    begun = [place + len(mark) for mark in _STARTS if (place := text.find(mark, start, (start + limit) // 2)) >= 0]
-    if start == 0 or begun:
-        return min(begun) if start else 0
+    if start == 0:
+        return 0
+    if ends := _sentence_ends(text, start, (start + limit) // 2):
+        return ends[0]
     space = text.find(" ", start, limit)
     begin = start if space < 0 else space + 1
     return next((last for first, last in _whole_around(text, begin) if first < begin < last <= limit), begin)
@@ -135,18 +134,20 @@ def _cut_end(text: str, least: int, end: int) -> int:
     """Move *end* back to where a sentence ends, in the second half of what is after *least*, else to where a word does."""
     if end == len(text):
         return end
-    ended = max(text.rfind(mark, (least + end) // 2, end) for mark in _STARTS)
-    if ended >= 0:
-        return ended + 1
+    if ends := _sentence_ends(text, (least + end) // 2, end):
+        return ends[-1]
     space = text.rfind(" ", least, end)
     stop = end if space < 0 else space
     return next((first for first, last in _whole_around(text, stop) if least <= first < stop < last), stop)
 
 
+def _sentence_ends(text: str, start: int, end: int) -> list[int]:
+    """Return where sentences end between two places."""
+    return list(takewhile(lambda place: place <= end, (mark.end() for mark in SENTENCE_END.finditer(text, start))))
+
+
 def _whole_around(text: str, place: int) -> list[tuple[int, int]]:
-    """Return the stretches of a sentence that are shown whole or not at all; of 150 characters on each side of a place. O(1)."""
-    lowest, highest = max(place - _LOOKED_AROUND, 0), place + _LOOKED_AROUND
-    begun = max(text.rfind(mark, lowest, place) for mark in _STARTS)
-    base = begun + 1 if begun >= 0 else lowest
-    end = _SENTENCE_END.search(text, place, highest)
-    return [(base + start, base + stop) for start, stop, _ in stretches(text[base : end.end() if end else highest])]
+    """Return the stretches near a place that are shown whole or not at all. O(1)."""
+    before, after = _LOOKED_AROUND
+    base = max(place - before, 0)
+    return [(base + start, base + stop) for start, stop, _ in stretches(text[base : place + after])]

@@ -10,7 +10,7 @@ import attrs
 from memci.archive.rules import cues
 from memci.archive.rules.own_words import own_sentences, own_words
 from memci.archive.rules.wording import score
-from memci.archive.summarizers.words import compiled
+from memci.archive.summarizers.words import UNSPACED, compiled
 
 MOST_RULES = 8  # of one message: who says more hands over a document
 _MOST_CHARACTERS = 600  # of one rule
@@ -161,7 +161,7 @@ def _kind(sentence: str, *, is_simple: bool, is_short: bool) -> RuleKind | None:
 
 def _least_likeness(sentence: str) -> float:
     """Return the score of wording for which no cue is needed."""
-    return LIKELY if len(sentence.split()) >= _LEAST_WORDS or not sentence.isascii() else LIKELY_SHORT
+    return LIKELY if len(sentence.split()) >= _LEAST_WORDS or compiled(UNSPACED).search(sentence) else LIKELY_SHORT
 
 
 def kind_by_cues(sentence: str, *, is_simple: bool) -> RuleKind | None:

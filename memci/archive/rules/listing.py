@@ -56,9 +56,9 @@ def address_of(message: str, number: int) -> str:
 
 
 def line(rule: Rule) -> str:
-    """Return the line that shows a rule, with its end; whatever breaks a line in its words is a blank there."""
+    """Return the line that shows a rule, with its end; a line break in its words is a blank there."""
     speaker = f"{rule.speaker}: " if rule.speaker else ""
-    text = " ".join(f'{speaker}"{rule.text}"'.split())
+    text = " ".join(f'{speaker}"{rule.text}"'.splitlines())
     return f"- {text} ({rule.address.partition('#')[0]}, {rule.at[:10]})\n"
 
 

@@ -82,7 +82,7 @@ _CONDITION = (
     "|até|finché|tenzij|tot|chyba|eğer|если|пока|якщо|αν|إذا|إلا|אם|अगर)(?!\\w))|除非|除了|如果|要是|もし|なら|ถ้า|ยกเว้น"
 )
 _TITLES = ("\\b[0-9]", "\\b[0-9][0-9]", "\\b[DMJS]r", "\\b[HF]r", "\\b[MS]t", "\\bMs", "\\bMrs", "\\bNr", "\\bProf")
-_SENTENCE_END = re.compile(  # but for the dot of a day of a month, or of a title
+SENTENCE_END = re.compile(  # but for the dot of a day of a month, or of a title
     "(?:[!?…؟।]|{}\\.)(?=[\\s\"'”’)\\]]|$)|[。！？；\\n\r|]|;\\s".format("".join(f"(?<!{title})" for title in _TITLES))
 )
 _LIST_AFTER = "[*_]*[:：][*_]*[ \\t]*\\n(?:[ \\t]*\\n)?(?:[ \\t]*(?:[-*•·]|[0-9]{1,2}[.)])[ \\t][^\\n]*(?:\\n(?:[ \\t]*\\n)?|$))+"
@@ -104,7 +104,7 @@ def limited_clauses(text: str) -> Iterator[tuple[int, int]]:
         if items is not None and _PART_END.search(text, limits[-1][1], end) is None:  # "only if:" and the items below it
             end = start + len(text[start : items.end()].rstrip())
         elif end - limits[-1][1] <= _HANGING and text[end : end + 1] == "\n":  # a line that was broken: the next one continues it
-            end = next((last for _, last in _between(_SENTENCE_END, text, end + 1, len(text))), end)
+            end = next((last for _, last in _between(SENTENCE_END, text, end + 1, len(text))), end)
         is_short = estimate(text[start:end]) <= _SHORT_SENTENCE
         yield from [(start, end)] if is_short else _limited_parts(text, start, end, limits)
 
@@ -122,13 +122,13 @@ def undenied(text: str) -> str:
 
 def sentences(text: str) -> list[str]:
     """Return the sentences of a text, from their first letter or digit to their last. O(its length)."""
-    return [text[start:end] for start, end in _between(_SENTENCE_END, text, 0, len(text))]
+    return [text[start:end] for start, end in _between(SENTENCE_END, text, 0, len(text))]
 
 
 def sentence_places(text: str) -> Iterator[tuple[int, int]]:
     """Yield start and end of each sentence, from its first letter or digit on, with the marks that end it. O(length)."""
     start = 0
-    for mark_start, mark_end in chain((mark.span() for mark in _SENTENCE_END.finditer(text)), ((len(text), len(text)),)):
+    for mark_start, mark_end in chain((mark.span() for mark in SENTENCE_END.finditer(text)), ((len(text), len(text)),)):
         inner = _WORD_CHARACTER.search(text, start, mark_start)
         end = mark_end + len(_CLOSING.match(text, mark_end)[0])  # type: ignore[index]  # it matches nothing, too
         if inner is not None:
@@ -144,7 +144,7 @@ def denies(text: str) -> bool:
 def _limited_sentences(text: str, limits: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, Sequence[tuple[int, int]]]]:
     """Yield start and end of each sentence in which limiting words stand, and the places of these words."""
     place = 0
-    for start, end in _between(_SENTENCE_END, text, 0, len(text)) if limits else ():
+    for start, end in _between(SENTENCE_END, text, 0, len(text)) if limits else ():
         first = place
         while place < len(limits) and limits[place][0] < end:
             place += 1

@@ -23,7 +23,6 @@ compiled = functools.cache(re.compile)  # at the first use: a pattern with many 
 _PAIRED_ONE, _RUN = f"[{_PAIRED}]", f"([{_PAIRED}]++)|{_UNPAIRED}"
 ASCII_RUN = re.compile("[a-z0-9]+")
 _NOT_ASCII = re.compile("[^\\x00-\\x7f]+")
-_COMPATIBLE = re.compile("[\u2460-\u24ff\u3300-\u33ff\ufb00-\ufb06\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uff9f]")
 
 # Tables of words, with a blank line between them: function words, common English ones, those of other languages, Chinese pairs.
 _FUNCTION, COMMON_WORDS, OTHER_WORDS, CHINESE_PAIRS = (
@@ -136,7 +135,7 @@ def unpaired(text: str) -> list[str]:
 
 def normalized(text: str) -> str:
     """Return a text with the plain forms of full-width letters and digits, and other such forms. O(its length)."""
-    return unicodedata.normalize("NFKC", text) if _COMPATIBLE.search(text) else text
+    return text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)
 
 
 def pairs(run: str) -> list[str]:

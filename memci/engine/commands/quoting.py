@@ -16,18 +16,17 @@ from memci.engine.history import blocks
 from memci.engine.history.events import PassagesQuoted
 from memci.engine.history.state import USER
 from memci.engine.reading import mentions
-from memci.engine.reading.searching import entries_in_part, permitted, shows_stubs, visible
+from memci.engine.reading.searching import entries_in_part, permitted, visible
 from memci.engine.view import planner
 from memci.errors import CorruptError, UnavailableError
 from memci.messages import codec
 from memci.messages.message import Message
 
 if TYPE_CHECKING:
-    from memci.archive.catalogue.page_index import PageIndex
     from memci.archive.catalogue.page_search import IndexHit
     from memci.engine.view.layout import Layout
 
-LEAST_SCORE, LEAST_SCORE_OF_MORE = 0.16, 0.36
+LEAST_SCORE, LEAST_SCORE_STRICT = 0.16, 0.36
 """Score that a page needs to be quoted: in talk, and where the message is long or the model calls tools: a long message brings
 along what it is about, and an agent looks things up itself. With 0.22 in talk, LoCoMo's questions have 4 points less of their
 evidence in view; with 0.22 for agents, taubench costs 5% more a call."""
@@ -142,7 +141,7 @@ def _hits_of_user(core: Core, page: Page, last_seq: int) -> "list[IndexHit]":
     questions = list(filter(asks, texts))
     if not questions:
         return _hits_of_values(core, page, ["\n".join(texts)])
-    least_score = LEAST_SCORE_OF_MORE if sum(map(len, texts)) > _LONG or _calls_tools(core) else LEAST_SCORE
+    least_score = LEAST_SCORE_STRICT if sum(map(len, texts)) > _LONG or _calls_tools(core) else LEAST_SCORE
     for text in dict.fromkeys(("\n".join(questions), "\n".join(texts))):
         query = text if len(text) <= 2 * _MOST_ASKED else f"{text[:_MOST_ASKED]}\n{text[-_MOST_ASKED:]}"
         hits = _search(core, query, _MOST_PAGES)
@@ -168,11 +167,7 @@ def _search(core: Core, query: str, limit: int) -> "list[IndexHit]":
     """Return pages that are not in view, or only in part, and that the model may read."""
     only = Filter(where=permitted(core), exclude=visible(core.state))
     extra = entries_in_part(core)
-
-    def find(index: "PageIndex") -> "list[IndexHit]":
-        return index.find_passages(query, limit=limit, characters=_PASSAGE_CHARACTERS, only=only, extra=extra)
-
-    return core.ask(find, of_view=shows_stubs(core.state))
+    return core.ask(lambda index: index.find_passages(query, limit=limit, characters=_PASSAGE_CHARACTERS, only=only, extra=extra))
 
 
 def _texts_of_call(page: Page) -> list[str]:
@@ -235,8 +230,9 @@ def _quoted(core: Core, budget: int, most: float, beside: MessageNode, hits: "li
             if most - event.tokens < _LEAST_LEFT:
                 break
             new = _new(_passages(core, hit, tools=not beside.message.from_user), shown, own, event.passages)
-            alone = [each for each in new if each["address"] == f"{hit.index}/{hit.entry.position}"]
-            more = (_event(core, beside.seq, [*event.passages, *part]) for part in (new, alone) if part)
+            best_entry = [each for each in new if each["address"] == f"{hit.index}/{hit.entry.position}"]
+            parts = [part for part in (new, best_entry if len(best_entry) < len(new) else []) if part]
+            more = (_event(core, beside.seq, [*event.passages, *part]) for part in parts)
             event = next((each for each in more if each.tokens <= most), event)
     return dropped(left) + ([event] if event.passages else [])
 
@@ -291,9 +287,8 @@ def _passages(core: Core, hit: "IndexHit", *, tools: bool) -> Iterator[Passage]:
     shown = opening.length if opening is not None and opening.index == hit.index else 0
     for piece in hit.pieces:
         entry = piece.entry
-        text = piece.text.removeprefix(f"{entry.name}: ") if entry.name else piece.text
-        if entry.position > shown and text and (tools or entry.role != "tool"):
+        if entry.position > shown and piece.text and (tools or entry.role != "tool"):
             speaker = f"{entry.role} {_BLANKS.sub(' ', entry.name)[:_NAME_CHARACTERS]}".rstrip()
             address = f"{hit.index}/{entry.position}"
-            passage = {"page": hit.index, "address": address, "role": speaker, "at": entry.at, "text": text}
+            passage = {"page": hit.index, "address": address, "role": speaker, "at": entry.at, "text": piece.text}
             yield passage if piece.is_whole else {**passage, "part": "yes"}

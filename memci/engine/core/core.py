@@ -51,11 +51,6 @@ if TYPE_CHECKING:
 _Answer = TypeVar("_Answer")
 MOST_REOPENINGS = 3  # of an index that others went on with while it was asked
 MOST_ATTEMPTS = 500  # how often a command is begun again because others wrote first: each time costs what they wrote
-_IN_VIEW = (
-    *(events.MessageAppended, events.WindowSettled, events.PassagesQuoted, events.UsageReported, events.AnswerNoted),
-    *(events.SummaryPrepared, events.SummariesClaimed),
-)
-"""The events that change no page out of view; a late result is found there from the next fold on."""
 _STUB_SLACK = 4  # tokens: a late result may move an entry to a position with more digits
 
 
@@ -98,7 +93,6 @@ class Core:
     idle: bool | None = None  # whether nobody used it lately; None while its files are closed
     last_snapshot: int = 0  # the event at which the state was last kept as one
     _indexed_seq: int = 0  # the event up to which the index is known to be
-    _moved_seq: int = 0  # the last event that may have changed pages out of view, as far as is known
     _mark: str = ""
     _newest: bytes = b""
 
@@ -148,7 +142,6 @@ class Core:
 
     def _take_over(self, kept: KeptState) -> None:
         self.state, self._mark, self.last_snapshot, self._indexed_seq, prepared = kept
-        self._moved_seq = self.state.seq
         self.prepared = prepared or Prepared()
         if self.pool is not None:
             for event in self.state.known_summaries():
@@ -299,36 +292,31 @@ class Core:
         if events := [*self.configuration(), *also]:
             self.commit_alone(events)
 
-    def ask(self, question: Callable[["PageIndex"], _Answer], *, of_view: bool = True) -> _Answer:
-        """Return what the index of page facts answers, brought up to date, O(events since), or made again where it is damaged.
-
-        Who wants nothing of pages in view may be answered by one that lacks them.
-        """
+    def ask(self, question: Callable[["PageIndex"], _Answer]) -> _Answer:
+        """Return what the index of page facts answers, brought up to date, O(events since), or made again where it is damaged."""
         for _ in range(MOST_REOPENINGS):
             try:
-                return self._answer(question, of_view=of_view)
+                return self._answer(question)
             except ReopenIndexError:
                 self.store.rest()
                 self.indexed = None
             except (UnavailableError, CorruptError) as error:
                 self.indexed = indexing.instead(error, self.store, self.state, logger(self.key), read_only=self.read_only)
                 break
-        return self._answer(question, of_view=of_view)
+        return self._answer(question)
 
-    def _answer(self, question: Callable[["PageIndex"], _Answer], *, of_view: bool = True) -> _Answer:
+    def _answer(self, question: Callable[["PageIndex"], _Answer]) -> _Answer:
         while True:
             index = self._index()
-            if of_view or not self._moved_seq <= index.seq <= self.state.seq:
-                indexing.follow(index, self.store.journal, self.state)
-            known = index.seq
-            if known > self.state.seq:  # another process went on
+            indexing.follow(index, self.store.journal, self.state)
+            if index.seq > self.state.seq:  # another process went on
                 if not self.read_only:
                     raise self.conflict()
                 self.refresh()
                 continue
-            self._indexed_seq = known
+            self._indexed_seq = self.state.seq
             answer = question(index)
-            if index.seq == known:  # else another process emptied it meanwhile, to make it again
+            if index.seq == self.state.seq:  # else another process emptied it meanwhile, to make it again
                 return answer
 
     def _index(self) -> "PageIndex":
@@ -365,8 +353,6 @@ class Core:
         """Apply an event; where something interrupts that, the session must be loaded again."""
         if not isinstance(event, AT_THE_END):
             self.view = None
-        if not isinstance(event, _IN_VIEW):
-            self._moved_seq = seq
         try:
             apply(self.state, event, seq)
         except BaseException:

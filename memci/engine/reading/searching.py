@@ -157,11 +157,6 @@ def visible(state: State) -> frozenset[str]:
     return frozenset(page.index for page in found if not any(node.trimmed or node.seq in stubs for node in page.nodes()))
 
 
-def shows_stubs(state: State) -> bool:
-    """Return whether the last window shows entries as stubs. O(1)."""
-    return bool(_in_part(state))
-
-
 def _in_part(state: State) -> Collection[int]:
     """Return the sequence numbers of the entries that the last window shows as stubs."""
     return state.settled.stubs if state.settled is not None else ()

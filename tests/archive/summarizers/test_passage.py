@@ -1,5 +1,6 @@
 """The passages by which hits are shown, without a database."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -95,3 +96,18 @@ def test_a_long_entry_shows_its_passage_alone() -> None:
     alone = snippet(text, FOX)
     assert "fox" in alone
     assert alone == snippet(text, FOX, ["before"], ["after"])
+
+
+OFTEN = "We met often. " * 20
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "kept"),
+    [
+        (f"{OFTEN}I ask you to never ever give Mr. Brown the key to the yard.", "key yard", "never ever give Mr. Brown"),
+        (f"The old barn is sold to Dr. Meyer only if the board agrees. {OFTEN}", "barn sold", "only if the board agrees"),
+    ],
+)
+def test_no_title_ends_a_sentence(text: str, query: str, kept: str) -> None:
+    """What a negation or a condition belongs to stays with it, though a title with a dot stands between."""
+    assert kept in snippet(text, dict.fromkeys(query_terms(query), 1.0), most=70)

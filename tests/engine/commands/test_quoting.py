@@ -11,6 +11,7 @@ from memci.engine.engine import Engine
 from memci.engine.history.events import PageRecalled
 from memci.engine.history.page_codec import page_value
 from memci.engine.session import Session
+from tests.engine.core.test_short_ways import called as calls_of
 from tests.engine.sessions import config_of, heard, indexes, open_session, talk, turn
 from tests.engine.wire import assistant, calling, result, user
 
@@ -457,7 +458,7 @@ def test_what_is_left_out_of_a_passage_is_marked() -> None:
     assert about.endswith(", in part:")
     assert passage.startswith(f"> {FOUND} We drove")
     assert passage.endswith("along the coast.")
-    assert answer in ([], ["usr-1/2 assistant:", "> Lovely!"])
+    assert [] == answer
 
 
 @pytest.mark.parametrize(("more", "found"), [(0, True), (40, False)])
@@ -470,16 +471,22 @@ def test_a_long_message_needs_a_closer_match(more: int, *, found: bool) -> None:
     assert found == bool(blocks(session))
 
 
-def test_a_question_reads_the_index_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Passages are quoted without reading a page, and an index that has all pages out of view does not follow before."""
+def test_a_question_reads_no_page() -> None:
+    """Passages are quoted from the index."""
     session = asked("what was say3x4 say3x5?")
-    session.window()
-    session.append(assistant("that"))
+    assert 0 == calls_of(session.window)["load"]
+    assert "usr-3/1" in quoted(session)
+    assert 1 == calls_of(lambda: session.page(2))["load"]
 
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError
 
-    monkeypatch.setattr("memci.engine.reading.pages.load", refuse)
-    monkeypatch.setattr("memci.engine.core.indexing.follow", refuse)
-    session.append(user("and what was say2x4 say2x5?"))
-    assert "usr-2/1" in quoted(session)
+def test_a_name_is_no_part_of_a_passage_wherever_that_is_cut() -> None:
+    """A name with a dot, or in front of a long message, stands in the heading alone."""
+    session = open_session(recall={"passages_tokens": 500})
+    said = f"{STORY}The zebra of J. Doe eats gherkins."
+    session.extend([{**user(said), "name": "J. Doe"}, assistant("Lovely!"), user("hello"), assistant("hi")])
+    session.fold(["usr-1"])
+    session.append(user("what does the zebra eat, gherkins?"))
+    (block,) = blocks(session)
+    assert "usr-1/1 user J. Doe, " in block
+    assert "> Doe:" not in block
+    assert said.endswith(next(line for line in block.splitlines() if line.startswith("> "))[2:])
