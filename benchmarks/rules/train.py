@@ -6,8 +6,9 @@ It needs numpy, scipy and scikit-learn. A file ``<language>.txt`` has a sentence
 one that sets no rule; ``{a|b}`` is a choice, and ``@name`` one of the words that a line ``@name = a|b`` lists. A folder has
 conversations as JSON, with ``messages``: what its users say counts as no rule, unless a cue is in it, and what both sides say
 where both are *people*. ``writers/`` has sentences of several writers, a line each as it is, after ``+`` for a rule; lines of
-one number in German, Spanish and French are often counterparts. ``--half`` trains on every other conversation and on two
-thirds of these lines, and shows how often the rest is taken for a rule; ``check/`` has sentences that no training reads.
+one number in German, Spanish and French are often counterparts, as are some in Dutch, Italian and Portuguese. ``--half`` trains
+on every other conversation and on two thirds of these lines, and shows how often the rest is taken for a rule; ``check/`` has
+sentences that no training reads.
 
 The stored weights come from ``--ordinary taubench coding memorybank crosswoz swe_agent --people`` with LoCoMo's conversations 26
 and 30; the same versions of the packages write the same bytes again (numpy 2.4.6, scipy 1.17.1, scikit-learn 1.9.1).
@@ -30,7 +31,7 @@ from memci.archive.rules.own_words import own_sentences, own_words
 
 HERE = Path(__file__).parent
 LANGUAGES = ("en", "de", "es", "fr", "zh")
-WRITTEN = (*LANGUAGES, "it", "pt", "nl", "pl", "tr", "sv", "id")  # in which there are sentences of writers
+WRITTEN = tuple(sorted(path.stem for path in (HERE / "writers").glob("*.txt")))  # languages that writers wrote sentences in
 _VARIANTS = 40  # of a line with choices
 _LINE_WEIGHT, _ONE_WEIGHT = 6.0, 2.0  # of all variants of a line, of a line without choices
 _RULE_WEIGHT, _ENGLISH_WEIGHT = 2.4, 3.6  # times that of a rule: most of what is ordinary is English
@@ -84,10 +85,11 @@ def _filled(frame: str, fillers: dict[str, list[str]], chance: random.Random) ->
 
 
 def written(language: str, *, is_rule: bool) -> list[str]:
-    """Return the sentences of ``writers/`` in a language that set rules, or those that set none."""
+    """Return the sentences of ``writers/`` in a language that set rules, or those that set none, without what they quote."""
     mark = "+ " if is_rule else "- "
     lines = (HERE / "writers" / f"{language}.txt").read_text(encoding="utf-8").splitlines()
-    return [line.removeprefix(mark) for line in lines if line.startswith(mark)]
+    said = (own_words(line.removeprefix(mark)).replace("\x00", "") for line in lines if line.startswith(mark))
+    return [sentence for sentence in said if any(map(str.isalpha, sentence))]
 
 
 def split(sentences: list[str]) -> tuple[list[str], list[str]]:

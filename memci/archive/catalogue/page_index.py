@@ -1,7 +1,7 @@
 """The derived index of one session: the facts of its pages, and full-text search over them."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
@@ -264,15 +264,24 @@ class PageIndex:
             self._add_vectors(embedder)
         return PageSearch(self._db(), query, extra, embedder, among).hits(limit, only or Filter())
 
-    def find_passages(
-        self, query: str, *, limit: int, characters: int, only: Filter, extra: Sequence[ExtraPage] = ()
+    def find_passages(  # noqa: PLR0913 (each narrows it in another way)
+        self,
+        query: str,
+        *,
+        limit: int,
+        characters: int,
+        only: Filter,
+        extra: Sequence[ExtraPage] = (),
+        least: Callable[[float], float] | None = None,
     ) -> list[IndexHit]:
         """Return at most *limit* pages that hold rare words of a query, best first, each with a passage of so many *characters*.
+
+        *least* returns the score that is needed, for that of the best page; with ``None`` any will do.
 
         Costs the same in a history of any length: at most 8 words are searched for, none that more than 50 pages hold, at most
         200 places are scored, and the text is read of the ten best pages and their neighbours.
         """
-        return PassageSearch(self._db(), query, extra, characters).hits(limit, only)
+        return PassageSearch(self._db(), query, extra, characters).hits(limit, only, least)
 
     def count_terms(self, query: str, *, extra: Sequence[ExtraPage] = ()) -> TermCounts:
         """Return how many pages there are, and how many hold each word of a query; *extra* pages too. O(words)."""

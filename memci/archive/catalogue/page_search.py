@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -94,7 +94,7 @@ class PageSearch:
     """
 
     _most_counted = -1  # pages that hold a term, where they are counted
-    _total: float | None = None  # weight of the whole query, where scores are shares of it
+    _total: float | None = None  # weight of the whole query, where terms that no page has count too
 
     def __init__(  # noqa: PLR0913 (each narrows it in another way)
         self,
@@ -126,33 +126,40 @@ class PageSearch:
         weighed = among or self.counted
         self._weights = search.weigh(weighed.pages, weighed.counts)
 
-    def hits(self, limit: int, only: Filter) -> list[IndexHit]:
-        """Return the best pages that the filter admits, best first."""
+    def hits(self, limit: int, only: Filter, least: Callable[[float], float] | None = None) -> list[IndexHit]:
+        """Return the best pages that the filter admits, best first; those with a score of at least *least* of the best one's."""
         if limit < 1 or (only.roles is not None and not only.roles):
             return []
         most = max(_CANDIDATES, 2 * limit) + len(only.exclude)
         cosines = self._cosines(only)
         alike = self._admitted([place for place, cosine in cosines.items() if cosine >= search.LEAST_COSINE], only)[:most]
-        candidates = self._candidates(self._matching(most, only), alike, limit)
+        candidates = self._candidates(self._matching(most, only), alike, limit, only)
         for candidate in candidates if only.roles is not None else ():
             candidate.limit_to(only.roles or ())
         hits: list[IndexHit] = []
         ranked = search.rank(candidates, self._weights, self._entry_terms, cosines, self._total)
+        left, least_score = limit, -math.inf
         for start in range(0, len(ranked), limit):
             part = ranked[start : start + limit]
             facts = self._facts([candidate.place for _, candidate in part if candidate.speaks(only.roles)])
             admitted = [pair for pair in part if pair[1].place in facts and only.admits(*facts[pair[1].place])]
-            chosen = admitted[: limit - len(hits)]
-            entries = self._entries([candidate.place for _, candidate in chosen])
+            shared = [(self._share(score, page), page) for score, page in admitted[:left]]
+            if least is not None and left == limit and shared:
+                least_score = least(shared[0][0])
+            chosen = [(score, page) for score, page in shared if score >= least_score]
+            entries = self._entries([page.place for _, page in chosen])
             for score, page in chosen:
                 index, line = facts[page.place][0], page.best or page.first_line(only.roles)
                 entry, shown = self._passage(line, entries[page.place], only.roles)
-                told = self._why(page, cosines)
-                share = score if self._total is None else score / page.most_score
-                hits.append(IndexHit(index=index, entry=entry, score=share, pieces=shown, why=told))
-            if len(hits) == limit:
+                hits.append(IndexHit(index=index, entry=entry, score=score, pieces=shown, why=self._why(page, cosines)))
+            left -= len(shared)
+            if not left:
                 break
         return hits
+
+    def _share(self, score: float, _page: Candidate) -> float:
+        """Return the score of a page as it is told."""
+        return score
 
     def _day_terms(self, query: str) -> list[str]:
         """Return the terms of the days that a query names; without a year, of the last such day in the history."""
@@ -164,8 +171,12 @@ class PageSearch:
     def _placed(self, extra: Sequence[ExtraPage]) -> dict[int, ExtraPage]:
         """Return extra pages by the places of their older selves, or after all others."""
         youngest = self._db.one("SELECT max(coalesce(max(id), 0), 0) FROM page")[0]
-        known = dict(self._db.chosen("SELECT name, id FROM page WHERE number IN", [page_number(page.index) for page in extra]))
+        known = self._places([page.index for page in extra])
         return {known.get(page.index, youngest + number): page for number, page in enumerate(extra, start=1)}
+
+    def _places(self, indexes: Collection[str]) -> dict[str, int]:
+        """Return the places of stored pages."""
+        return dict(self._db.chosen("SELECT name, id FROM page WHERE number IN", [page_number(index) for index in indexes]))
 
     def _cosines(self, only: Filter) -> dict[int, float]:
         """Compare the query, if it has words, with the vectors of the pages; these do not tell who said what, as roles ask."""
@@ -296,7 +307,7 @@ class PageSearch:
                 postings += count
         return chosen
 
-    def _candidates(self, found: Sequence[int], alike: Sequence[int], limit: int) -> list[search.Candidate]:
+    def _candidates(self, found: Sequence[int], alike: Sequence[int], limit: int, _only: Filter) -> list[search.Candidate]:
         """Read the pages found by words or by meaning, up to a number of terms in all, and the short neighbours of the former."""
         near = {place + step for place in (*found, *self._extra) for step in range(-search.REACH, search.REACH + 1)}
         asked = list(dict.fromkeys((*found, *(place for place in alike if place not in self._extra))))

@@ -6,7 +6,7 @@ from typing import Any
 from memci.archive.catalogue import search
 from memci.archive.catalogue.index_file import Database
 from memci.archive.catalogue.page_search import PageSearch, Piece
-from memci.archive.catalogue.search import Candidate, Entry, ExtraPage
+from memci.archive.catalogue.search import Candidate, Entry, ExtraPage, Filter
 from memci.messages.headline import MARK, parted
 
 # With these bounds the first five pages hold as much of the evidence as those of a search by all words, within half a point, on
@@ -37,10 +37,14 @@ class PassageSearch(PageSearch):
         self._total = sum(search.weigh(pages, {name: likely.get(name, _UNKNOWN) for name in self._terms}).values())
         self._counts = _rarest(self._counts)
 
-    def _candidates(self, found: Sequence[int], alike: Sequence[int], limit: int) -> list[Candidate]:
+    def _share(self, score: float, page: Candidate) -> float:
+        return score / page.most_score
+
+    def _candidates(self, found: Sequence[int], alike: Sequence[int], limit: int, only: Filter) -> list[Candidate]:
         """Return the pages that were found and their neighbours, the first with what they hold of all terms."""
-        candidates = {page.place: page for page in super()._candidates(found, alike, limit)}
-        first = [*self._extra, *found][:_READ_PAGES]
+        candidates = {page.place: page for page in super()._candidates(found, alike, limit, only)}
+        excluded = {place for index, place in self._places(only.exclude).items() if index in only.exclude}
+        first = [*self._extra, *(place for place in found if place not in excluded)][:_READ_PAGES]
         near = {place + step for place in first for step in range(-search.REACH, search.REACH + 1)}
         read, terms = dict[int, list[Any]](), 0
         for place in dict.fromkeys((*first, *sorted(near))):

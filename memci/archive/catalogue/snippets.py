@@ -13,7 +13,7 @@ _WHY_CHARS = 60
 _QUESTION_CHARS = 120  # of a question whose answer follows
 _LEAST_BESIDE = 60  # characters for which it is worth to begin another text
 _LEAST_ROOM = 20  # characters for which it is worth to go on
-_LOOKED_AROUND = (300, 150)  # characters before and after a place where a sentence is cut
+_LOOKED_AROUND = (200, 100)  # characters before and after a place where a sentence is cut
 
 
 def why(query: str, held: Mapping[str, float]) -> str:

@@ -1,6 +1,7 @@
 """Terms: words as they are indexed, and where texts have some of them."""
 
 import functools
+import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
@@ -11,12 +12,14 @@ from memci.archive.summarizers.words import ASCII_RUN, STOPWORDS, is_paired, is_
 _VOWELS = frozenset("aeiouy")
 _ACCENTS = dict.fromkeys(range(0x300, 0x370))
 ROOT_LETTERS = 6  # of a long term, by which its other forms are known
+# A stem that keeps its "e", as "care" is no "car": condition *o of Porter, An Algorithm for Suffix Stripping, 1980.
+_SHORT_STEM = re.compile("^[^aeiouy]+[aeiouy][^aeiouywx]$")
 _SHORT = 2  # letters of a term that has lost no ending
 
 
 @functools.lru_cache(maxsize=20_000)
 def term(word: str) -> str:
-    """Return a word as it is indexed: without accents and common English endings; ``hiked`` and ``hikes`` give ``hik``."""
+    """Return a word as it is indexed: without accents and common English endings; ``hiked`` and ``hiking`` give ``hike``."""
     if not word.isascii():
         word = unicodedata.normalize("NFC", unicodedata.normalize("NFD", word).translate(_ACCENTS)) or word
     if not word.isascii():
@@ -24,7 +27,7 @@ def term(word: str) -> str:
     if len(word) < 4 or not word.isalpha():  # noqa: PLR2004 shorter words have no ending to lose
         return word
     stem = _without_verb_ending(_without_plural(word))
-    if len(stem) > 3 and stem[-1] == "e":  # noqa: PLR2004
+    if len(stem) > 3 and stem[-1] == "e" and not _SHORT_STEM.search(stem[:-1]):  # noqa: PLR2004
         stem = stem[:-1]
     if stem[-1] == "y" and stem[-2] not in _VOWELS:
         stem = stem[:-1] + "i"
@@ -136,5 +139,7 @@ def _without_verb_ending(word: str) -> str:
     for ending in ("ing", "ed"):
         stem = word[: -len(ending)]
         if word.endswith(ending) and not word.endswith("eed") and len(stem) > 2 and not _VOWELS.isdisjoint(stem):  # noqa: PLR2004
-            return stem[:-1] if stem[-1] == stem[-2] and stem[-1] not in "lsz" else stem
+            if stem[-1] == stem[-2] and stem[-1] not in "lsz":
+                return stem[:-1] if len(stem) > 3 else stem  # noqa: PLR2004 ("add")
+            return stem + "e" if _SHORT_STEM.search(stem) else stem
     return word

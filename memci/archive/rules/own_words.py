@@ -7,8 +7,10 @@ from memci.archive.summarizers.words import compiled, estimate
 
 LONG_TOKENS = 300.0  # of a message of which only the first and the last paragraph are the user's own words
 _MOST_READ = 4_000  # characters of a paragraph
+_MANY_LINES = 2  # line breaks in a paragraph that may be a page, where a question follows it
 
 _MASK = "\x00"  # in the place of what is not the user's own: no pattern has it
+_FREE = "(?<![^\\W\u3040-\u9fff])"  # before what no word goes on with: a script without spaces has none
 _FENCED = "```.*?(?:```|\\Z)|~~~.*?(?:~~~|\\Z)|`[^`\\n]{1,200}`"
 _TAG = "<([A-Za-z][\\w.-]{0,40})\\b[^>\\n]{0,200}>|\\[([A-Z][A-Z_ -]{2,30})\\]"
 _OWN_LABEL = (  # what a line of the user's own may begin with, before a colon
@@ -23,7 +25,7 @@ _OWN_LABEL = (  # what a line of the user's own may begin with, before a colon
 )
 _LINES = (  # quotations of mails, tables, logs, diffs, JSON, prompts of a shell, headings
     "^[ \\t]*(?:>|\\||[{}\\[\\]]|\\$ |>>>|\\+\\+\\+|---|@@|#{1,6} |[-+](?=[^\\s\\d])|(?:\\[?\\d{4}-\\d\\d-\\d\\d[T ]"
-    "|\\[?\\d\\d:\\d\\d:\\d\\d)"
+    "|\\[?\\d\\d:\\d\\d:\\d\\d|\\[?\\d{1,2}[:.]\\d\\d\\]?[ \\t](?:<|[^:：\\n]{1,40}[:：])|—(?=\\S))"
     "|(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TRACE)\\b|npm |\\w+ (?:ERR!|WARN|notice)\\b|\\d+\\.\\d+\\.?\\s|§|【"
     "|[^\\s:：]{1,20}(?: [^\\s:：]{1,20})?[ \\t]+\\d{1,2}[:：.]\\d\\d(?!\\d| (?:m|kg|meters?|metres?)\\b)"
     f"|(?!{_OWN_LABEL})[^\\W\\d_][\\w.-]{{1,24}}(?: [\\w.-]{{1,20}})?(?: \\([^)\\n]{{1,30}}\\))?[:：](?=[ \\t]*\\S)).*$"
@@ -75,17 +77,18 @@ _HANDED = (
     "|dice|dijo|escribió|pone|riassumi|ecco|dice"
     "|scrive|samenvat|vertaal|hier is"
     "|streść|przetłumacz|oto|pisze|вот|переведи|пишет|написал|özetle|çevir|şöyle|总结|總結|概括|翻译|翻譯|看看|看一下|以下|如下|下面|这封|这段|这条|这篇|邮件|日志"
-    "|写道|要約|翻訳|以下の|次の文|요약|번역|다음|لخص|ترجم|التالي|सारांश|अनुवाद"
+    "|写道|写着|批注|留言|要約|翻訳|以下の|次の文|요약|번역|다음|لخص|ترجم|التالي|सारांश|अनुवाद"
 )
 # What says that a paragraph which follows is somebody else's, or is asked about.
 _GOT = (
     "copied|pasted?|found this|got this|received|forwarded?|sent me|left me|wrote me|from the (?:web|site|page|manual|docs|wiki"
     "|internet)|(?:what|does|is|did|can|do) .{0,40}\\bthis|this (?:mail|e-?mail"
-    "|letter|text|page|thread|log|ticket|contract|note|message|readme|doc)|here(?:'s| is| are)|have you seen|can you (?:see"
-    "|tell)|translate|summari[sz]e|explain"
-    "|kopiert|eingefügt|erhalten|bekommen|gefunden|weitergeleitet|geschrieben|dies(?:e|er|es|em|en)?|übersetz|fass|was (?:hältst"
-    "|heißt|bedeutet)|copi(?:é|ado)|pegado|recibido|llegó|mandaron|esto|est[ea]|traduc|resum"
-    "|copié|collé|reçu|ceci|cette?|traduis|résume|这(?:是|封|段|份|样|一|个|篇|条)|收到|转发|下面|复制|贴|有这么|这么一|对方|翻译|总结"
+    "|letter|text|page|thread|log|ticket|contract|note|message|readme|doc)|here(?:'s| is| are| it is)|have you seen"
+    "|can you (?:see|tell)|translate|summari[sz]e|explain"
+    "|kopiert|eingefügt|erhalten|bekommen|gefunden|weitergeleitet|geschrieben|(?:ist|was|sind) das hier"
+    "|dies(?:e|er|es|em|en)?|übersetz|fass|was (?:hältst|heißt|bedeutet)|copi(?:é|ado)|pegado|recibido|llegó|mandaron"
+    "|(?:ha|han|has) mandado|encontré|esto|est[ea]|traduc|resum"
+    "|copié|collé|reçu|ceci|cette?|traduis|résume|这(?:是|封|段|份|样|一|个|篇|条)|收到|转发|下面|复制|贴|来自|有这么|这么一|对方|翻译|总结"
 )
 # What announces a rule all the same.
 _ANNOUNCED = (
@@ -105,7 +108,19 @@ _ANNOUNCED = (
     "|앞으로|기억|قواعد"
     "|تذكر|من الآن|قبل|नियम|याद"
 )
-_COLON = "[:：][ \\t]*(?:\\n|$)|[:：][ \\t]+(?=\\S)|：(?=\\S)"
+_FOLLOWS = "(?:the following|folgendes|lo siguiente|ce qui suit|quanto segue|het volgende|如下)[^.。:：\\n]{0,20}[.。]"
+_ASKED = re.compile("[?？]")
+_COLON = "[:：][ \\t]*(?:\\n|$)|[:：][ \\t]+(?=\\S)|：(?=\\S)|(?<=[\u3040-\u9fff]):(?=[\u3040-\u9fff“「])"
+_THIS_TEXT = (  # what asks about a text that stands before or after it
+    "\\b(?:this|that|these|the above|dies\\w*|das hier|est[aeo]s?|es[ae]|cette?|ce|quest[aoe]|dit|deze|эт\\w+) (?:\\w+ )?"
+    "(?:e-?mails?|mails?|messages?|texts?|pages?|letters?|articles?|notes?|logs?|tickets?|threads?|posts?|chats?|reviews?|documents?"
+    "|contracts?"
+    "|prompts?|drafts?|posters?|songs?|lyrics|slogans?|poems?|quotes?|entwurf\\w*|plakat\\w*|gedicht\\w*|brouillon|affiche|chanson"
+    "|nachricht\\w*|briefe?s?|seite|artikels?|beitrags?|notiz|vertrags?|correos?|mensajes?|textos?|páginas?|cartas?|artículos?"
+    "|conversación|courriels?|textes?|lettres?|annonces?|testo|messaggio|lettera|tekst|bericht|brief|письм\\w+|текст\\w*)\\b"
+    "|这(?:段|封|篇|条|份)|一段(?:提示词|文字|话)|这\\w{0,4}(?:文字|邮件|消息|文章|网页|提示词)"
+    "|この(?:文章?|メール|手紙|記事)|이 (?:글|메일|편지)"
+)
 
 
 def own_words(text: str) -> str:
@@ -159,26 +174,48 @@ def _without_long(text: str) -> str:
 
 
 def _of_paragraphs(text: str) -> str:
-    """Return a text of several paragraphs without its middle; the first alone, where that hands over the others, or asks."""
+    """Return a text of several paragraphs without its middle, and without those that the first or the last hands over."""
+    first_line, _, others = text.partition("\n")
+    if others.strip() and _hands_over(first_line) and (_ASKED.search(text) or _hands(first_line)):
+        return first_line
     ends = [found.span() for found in re.finditer("\\n[ \\t]*\\n+", text.rstrip())]
     if not ends:
         return text
-    first, announced = text[: ends[0][0]], compiled(f"(?<!\\w)(?:{_ANNOUNCED})", re.IGNORECASE)
-    rest = text[ends[0][1] :]
-    asks = first.rstrip().endswith(("?", "？")) and "\n" in rest.strip() and announced.search(rest.partition("\n")[0]) is None
-    if announced.search(first) is None and (asks or compiled(f"(?<!\\w)(?:{_GOT})", re.IGNORECASE).search(first)):
+    first, rest = text[: ends[0][0]], text[ends[0][1] :]
+    asks = first.rstrip().endswith(("?", "？")) and "\n" in rest.strip() and not _announces(rest.partition("\n")[0])
+    if asks or _hands_over(first) or compiled(_THIS_TEXT, re.IGNORECASE).search(first):
         return first
     last = ends[-1][1]
+    is_of_lines = first.strip().count("\n") >= _MANY_LINES and not _announces(first.partition("\n")[0])
+    if compiled(_THIS_TEXT, re.IGNORECASE).search(text, last) or (is_of_lines and _ASKED.search(text, last)):
+        return _hidden(text[:last]) + text[last:]
     return first + _hidden(text[ends[0][0] : last]) + text[last:]
 
 
+def _hands_over(text: str) -> bool:
+    """Return whether a text says that somebody else's follows."""
+    return _announces(text) is None and compiled(f"{_FREE}(?:{_GOT})", re.IGNORECASE).search(text) is not None
+
+
+def _announces(text: str) -> re.Match[str] | None:
+    """Return where a text may announce a rule."""
+    return compiled(f"{_FREE}(?:{_ANNOUNCED})", re.IGNORECASE).search(text)
+
+
+def _hands(text: str) -> re.Match[str] | None:
+    """Return where a text asks for something to be done with another one, or says that one follows."""
+    return compiled(f"{_FREE}(?:{_HANDED})", re.IGNORECASE).search(text)
+
+
 def _before_handed(text: str) -> str:
-    """Return a text up to a colon after which stands what the user hands over, or quotes."""
+    """Return a text up to what the user hands over, or quotes: after a colon, or a sentence that says that it follows."""
+    if follows := compiled(_FOLLOWS, re.IGNORECASE).search(text):
+        text = text[: follows.end()]
     for colon in compiled(_COLON).finditer(text):
         start = max(text.rfind(mark, 0, colon.start()) for mark in ("\n", ". ", "! ", "? ", "。", "！", "？"))
         lead = text[start + 1 : colon.start()]
-        announces = compiled(f"(?<!\\w)(?:{_ANNOUNCED})", re.IGNORECASE).search(lead)
-        hands = compiled(f"(?<!\\w)(?:{_HANDED})", re.IGNORECASE).search(lead)
+        announces = _announces(lead)
+        hands = _hands(lead)
         ends_line = "\n" in colon[0] or colon.end() == len(text)
         if (ends_line and not announces) or (hands and (not announces or announces.start() > hands.start())):
             return text[: colon.end()]

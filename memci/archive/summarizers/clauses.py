@@ -82,8 +82,10 @@ _CONDITION = (
     "|até|finché|tenzij|tot|chyba|eğer|если|пока|якщо|αν|إذا|إلا|אם|अगर)(?!\\w))|除非|除了|如果|要是|もし|なら|ถ้า|ยกเว้น"
 )
 _TITLES = ("\\b[0-9]", "\\b[0-9][0-9]", "\\b[DMJS]r", "\\b[HF]r", "\\b[MS]t", "\\bMs", "\\bMrs", "\\bNr", "\\bProf")
-SENTENCE_END = re.compile(  # but for the dot of a day of a month, or of a title
-    "(?:[!?…؟।]|{}\\.)(?=[\\s\"'”’)\\]]|$)|[。！？；\\n\r|]|;\\s".format("".join(f"(?<!{title})" for title in _TITLES))
+SENTENCE_END = re.compile(  # but for the dot of a day of a month, or of a title; what begins with one set of signs is found fast
+    "[.!?…؟।。！？；\\n\\r|;](?:(?<=[。！？；\\n\\r|])|(?<=;)\\s|(?<=[.!?…؟।]){}(?=[\\s\"'”’)\\]]|$))".format(
+        "".join(f"(?<!{title}\\.)" for title in _TITLES)
+    )
 )
 _LIST_AFTER = "[*_]*[:：][*_]*[ \\t]*\\n(?:[ \\t]*\\n)?(?:[ \\t]*(?:[-*•·]|[0-9]{1,2}[.)])[ \\t][^\\n]*(?:\\n(?:[ \\t]*\\n)?|$))+"
 _CLOSING = re.compile("[.!?…؟।。！？\"'”’»」』)\\]]*")

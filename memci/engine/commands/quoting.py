@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from memci.archive.catalogue.questions import asks
 from memci.archive.catalogue.search import Filter
+from memci.chapters.address import page_number
 from memci.chapters.page import MessageNode, Page
 from memci.engine.commands import folding
 from memci.engine.core.core import Core
@@ -31,12 +32,12 @@ LEAST_SCORE, LEAST_SCORE_STRICT = 0.16, 0.36
 along what it is about, and an agent looks things up itself. With 0.22 in talk, LoCoMo's questions have 4 points less of their
 evidence in view; with 0.22 for agents, taubench costs 5% more a call."""
 
-_LEAST_OF_BEST = 0.5  # of the best page's score
+_LEAST_OF_BEST, _MOST_BELOW_BEST = 0.5, 0.2  # share of the best page's score, and how much less
 _MOST_PAGES = 5  # that are read for one message
 _PASSAGE_CHARACTERS = 280  # of a page; with 220, LoCoMo's questions have 4 points less of their evidence in view
 _MOST_TOKENS, _MOST_SHARE = 320, 0.08  # of the passages of one message, where the setting is auto; of the budget
 _LEAST_TOKENS, _LEAST_LEFT = 60, 30  # in which nothing useful can be quoted, and nothing more
-_LEAST_ROOM = 0.5  # of the tokens of a message's passages: where less is idle, pages fold for them, but for an agent's
+_LEAST_ROOM = 0.75  # of the tokens of a message's passages: where less is idle, pages fold for them, but for an agent's
 _LONG = 300  # characters of a long message
 _MOST_PAGES_OF_VALUE = 1
 _MOST_VALUES = 4  # that passages are looked for next to one result
@@ -144,10 +145,8 @@ def _hits_of_user(core: Core, page: Page, last_seq: int) -> "list[IndexHit]":
     least_score = LEAST_SCORE_STRICT if sum(map(len, texts)) > _LONG or _calls_tools(core) else LEAST_SCORE
     for text in dict.fromkeys(("\n".join(questions), "\n".join(texts))):
         query = text if len(text) <= 2 * _MOST_ASKED else f"{text[:_MOST_ASKED]}\n{text[-_MOST_ASKED:]}"
-        hits = _search(core, query, _MOST_PAGES)
-        least = max(least_score, _LEAST_OF_BEST * hits[0].score) if hits else 0.0
-        if found := [hit for hit in hits if hit.score >= least]:
-            return found
+        if hits := _search(core, query, _MOST_PAGES, least_score):
+            return hits
     return []
 
 
@@ -163,11 +162,16 @@ def _hits_of_values(core: Core, page: Page, texts: Iterable[str]) -> "list[Index
     return [hit for hit in hits if hit.index != page.index][:_MOST_PAGES]
 
 
-def _search(core: Core, query: str, limit: int) -> "list[IndexHit]":
-    """Return pages that are not in view, or only in part, and that the model may read."""
+def _search(core: Core, query: str, limit: int, least_score: float = 0.0) -> "list[IndexHit]":
+    """Return pages that are not in view, or only in part, and that the model may read; none much worse than the best."""
     only = Filter(where=permitted(core), exclude=visible(core.state))
     extra = entries_in_part(core)
-    return core.ask(lambda index: index.find_passages(query, limit=limit, characters=_PASSAGE_CHARACTERS, only=only, extra=extra))
+
+    def least(best: float) -> float:
+        return max(least_score, _LEAST_OF_BEST * best, best - _MOST_BELOW_BEST)
+
+    size = _PASSAGE_CHARACTERS
+    return core.ask(lambda index: index.find_passages(query, limit=limit, characters=size, only=only, extra=extra, least=least))
 
 
 def _texts_of_call(page: Page) -> list[str]:
@@ -274,6 +278,8 @@ def _words(text: str) -> str:
 
 
 def _event(core: Core, beside: int, passages: list[Passage]) -> PassagesQuoted:
+    """Return the event that quotes passages, oldest page first: what a line refers to is mostly in the one before it."""
+    passages = sorted(passages, key=lambda each: page_number(each["page"]))
     tokens = core.count(blocks.passages_block(passages, core.state.wire)) if passages else 0
     return PassagesQuoted(beside=beside, passages=passages, tokens=tokens)
 

@@ -157,7 +157,7 @@ class Contents:
 
     max_tokens: int | Literal["auto"] = setting("auto", "tokens it may hold; auto: from the budget")
     low_share: float = setting(0.85, "share of max_tokens down to which it shrinks once it is over")
-    facts_share: float = setting(0.25, "share of its room that the table of facts may take; 0: no facts are read", at_least=0)
+    facts_share: float = setting(0.15, "share of its room that the table of facts may take; 0: no facts are read", at_least=0)
     directories: bool = setting(default=True, comment="group old neighbours in directories before they leave")
     listed: bool = setting(default=True, comment="false: it is kept, and no window shows it, nor the working set")
 

@@ -36,6 +36,35 @@ def test_rare_words_find_pages_and_common_ones_none() -> None:
     assert [] == found(index, "please book a hotel near the station")
 
 
+def test_a_page_much_worse_than_the_best_is_left_out_where_asked() -> None:
+    """The score that is needed is told by that of the best page."""
+    index, best = history(200), list[float]()
+
+    def least(score: float) -> float:
+        best.append(score)
+        return score - 0.1
+
+    query = "what gherkins did number 20 eat, the zebra Lola?"
+    hits = index.find_passages(query, limit=5, characters=250, only=Filter())
+    kept = index.find_passages(query, limit=5, characters=250, only=Filter(), least=least)
+    assert best == [hits[0].score]
+    assert 0 < len(kept) < len(hits)
+    assert [hit.index for hit in hits if hit.score >= best[0] - 0.1] == [hit.index for hit in kept]
+
+
+def test_pages_that_are_not_wanted_take_the_place_of_none() -> None:
+    """Those in view are not read instead of others, though they match best."""
+    index = PageIndex(None)
+    talk = [("user", "please book hotel number 1 near the station"), ("assistant", "It is booked.")]
+    said = ("my zebra eats grass", "book a hotel near the station for my zebra", "my zebra eats hay")
+    add(index, [[("user", text), ("assistant", "Fine.")] for text in said])
+    add(index, [talk] * 200)
+    add(index, [[("user", "zebra, zebra, zebra"), ("assistant", "Which zebra?")]] * 12)
+    only = Filter(exclude=frozenset(f"usr-{number}" for number in range(204, 216)))
+    hits = index.find_passages("which hotel near the station did I book for the zebra?", limit=5, characters=250, only=only)
+    assert "usr-2" == hits[0].index
+
+
 def test_the_cost_does_not_grow_with_the_history() -> None:
     """With 10,000 turns, a search reads within a tenth as many rows, and the text of as many pages, as with 1,000: few."""
     (rows, pages), (rows_then, pages_then) = cost(1_000), cost(10_000)

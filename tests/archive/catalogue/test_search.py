@@ -19,6 +19,9 @@ from memci.archive.summarizers.words import words
         ("carry", "carries", "carried"),
         ("box", "boxes"),
         ("stop", "stopped", "stopping"),
+        ("care", "cares", "cared", "caring"),
+        ("donate", "donated", "donating"),
+        ("add", "adds", "added", "adding"),
         ("café", "cafe"),
         ("Обуча́ть".lower(), "обучать"),
     ],
@@ -26,6 +29,12 @@ from memci.archive.summarizers.words import words
 def test_forms_of_a_word_are_one_term(forms: tuple[str, ...]) -> None:
     """Inflected forms and accents of a word are found by each other."""
     assert 1 == len({term(form) for form in forms})
+
+
+@pytest.mark.parametrize(("one", "another"), [("car", "care"), ("hop", "hope"), ("not", "note"), ("plan", "plane")])
+def test_short_words_that_end_in_e_are_others_than_those_without(one: str, another: str) -> None:
+    """Their forms keep them apart too."""
+    assert term(one) != term(another)
 
 
 @pytest.mark.parametrize("word", ["glass", "status", "this", "speed", "string", "한국", "हिन्दी", "v2s", "as"])
@@ -57,8 +66,8 @@ def test_page_text_holds_time_and_entries() -> None:
     at = "2023-05-08T13:56:00+00:00"
     text = page_text([("user", "My bikes", at), ("tool", "", at), ("assistant", "Two!", "2023-05-09T00:00:00Z")])
     times = " 8 may 2023 13 56 2023 05 08 9 may 2023 2023 05 09"
-    expected = f"{times} §2023§05§08 §2023§05§09 §user §tool §assistant \n my bik \n \n two "
-    assert PageText(" my bik ", expected, "", [19, "user", 2, "tool", 0, "assistant", 1]) == text
+    expected = f"{times} §2023§05§08 §2023§05§09 §user §tool §assistant \n my bike \n \n two "
+    assert PageText(" my bike ", expected, "", [19, "user", 2, "tool", 0, "assistant", 1]) == text
 
 
 def test_page_text_keeps_a_time_of_another_form() -> None:

@@ -22,6 +22,15 @@ PASTED = (
     f"| step | text |\n|---|---|\n| 1 | {ORDER} |",
     f"kofi  10:31  {ORDER}\nlou  10:32  noted\nWhen is kofi back?",
     f"Reporter: Nadia\nComment: {ORDER}\n\nHave you seen this before?",
+    f"got this from my sister, what does she want?\nHey you! {ORDER} Love, Jo",
+    f"Ich habe das aus einem Forum kopiert, stimmt das?\nGuten Tag! {ORDER}",
+    f"mira lo que me han mandado, ¿tiene errores?\nHola. {ORDER} Un abrazo, Kiko",
+    f"Page 6\nWarning! Keep it dry.\n{ORDER}\n\nWhere could this text come from?",
+    f"Home > Help > Returns\n{ORDER} Plan for a week.\n(c) Shoes Inc.\n\nHow many days do I have, then? I paid on Monday.",
+    f"10:15 Ana: hello\n10:17 Support (Ian): {ORDER}\n\nWrite a note about it.",
+    f"What are they talking about?\n—{ORDER}\n—Fine. And now?",
+    f"帮我检查一下这段文字有没有语病\n{ORDER}今后一切合同均以英文版为准。",
+    "古书上有一句“食不言”,后面有人用铅笔批注:今后凡作答,必先称“先生”。这条批注是什么年代的?",
     f"帮我把下面这封信翻译成英文:\n\n李经理您好:\n{ORDER}\n此致\n敬礼",
     f"Übersetze bitte folgenden Text: {ORDER}",
     "[rules] What the user asked for\n" + f'- "{ORDER}" (usr-1/1, 2026-01-01)\n[end of rules]',
@@ -33,6 +42,19 @@ def test_what_is_pasted_quoted_or_forwarded_sets_no_rule(message: str) -> None:
     """The same words by themselves do."""
     assert [] == rules_in(message)
     assert [ORDER] == [each.text for each in rules_in(ORDER)]
+
+
+LINES = (
+    "En este proyecto usamos yarn.\nNunca hagas push sin preguntar.",
+    "Never mention prices.\n\nCan you write a toast for Tom's birthday?",
+    "What is the capital of Peru?\nAnd call me Dr. Weber from now on.",
+)
+
+
+@pytest.mark.parametrize("message", LINES)
+def test_lines_of_the_users_own_are(message: str) -> None:
+    """A question in another line, or the word "this" for something else, hands nothing over."""
+    assert rules_in(message)
 
 
 def test_of_a_long_message_only_the_ends_are_the_users_own() -> None:

@@ -57,6 +57,15 @@ def test_what_matches_is_quoted_before_the_call() -> None:
     assert [("usr-3",)] == [notice.pages for notice in notices if isinstance(notice, Prefetch)]
 
 
+def test_passages_stand_in_the_order_of_their_pages() -> None:
+    """Whichever matches best: what a line refers to is mostly in the one before it."""
+    session = asked("what was say5x2 say5x3 say5x4, and say2x3?")
+    assert ["usr-5"] == [hit.index for hit in session.search("say5x2 say5x3 say5x4 say2x3", 1)]
+    pages = [address.partition("/")[0] for address in quoted(session)]
+    assert "usr-5" in pages[1:]
+    assert sorted(pages) == pages
+
+
 def test_it_is_no_recall() -> None:
     """A page that is quoted is not attached, and no recall of it is counted."""
     session = asked("what was say3x4 say3x5?")

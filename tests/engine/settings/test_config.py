@@ -101,7 +101,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
             "keep_decisions": False,
         },
         "prices": {"write": 1.25, "read": 0.1},
-        "contents": {"max_tokens": "auto", "low_share": 0.85, "facts_share": 0.25, "directories": True, "listed": True},
+        "contents": {"max_tokens": "auto", "low_share": 0.85, "facts_share": 0.15, "directories": True, "listed": True},
         "eviction": {"zero_recall_turns": None, "stale_turns": None, "order": "age", **WEIGHTS},
         "levels": {"trimmed": None, "lines": None, "directory": None, "gone": None},
         "recall": {
