@@ -77,7 +77,7 @@ _HANDED = (
     "|dice|dijo|escribió|pone|riassumi|ecco|dice"
     "|scrive|samenvat|vertaal|hier is"
     "|streść|przetłumacz|oto|pisze|вот|переведи|пишет|написал|özetle|çevir|şöyle|总结|總結|概括|翻译|翻譯|看看|看一下|以下|如下|下面|这封|这段|这条|这篇|邮件|日志"
-    "|写道|写着|批注|留言|要約|翻訳|以下の|次の文|요약|번역|다음|لخص|ترجم|التالي|सारांश|अनुवाद"
+    "|改进|润色|写道|写着|批注|留言|要約|翻訳|以下の|次の文|요약|번역|다음|لخص|ترجم|التالي|सारांश|अनुवाद"
 )
 # What says that a paragraph which follows is somebody else's, or is asked about.
 _GOT = (
@@ -183,11 +183,11 @@ def _of_paragraphs(text: str) -> str:
         return text
     first, rest = text[: ends[0][0]], text[ends[0][1] :]
     asks = first.rstrip().endswith(("?", "？")) and "\n" in rest.strip() and not _announces(rest.partition("\n")[0])
-    if asks or _hands_over(first) or compiled(_THIS_TEXT, re.IGNORECASE).search(first):
+    if asks or _hands_over(first) or _asks_about_text(first):
         return first
     last = ends[-1][1]
     is_of_lines = first.strip().count("\n") >= _MANY_LINES and not _announces(first.partition("\n")[0])
-    if compiled(_THIS_TEXT, re.IGNORECASE).search(text, last) or (is_of_lines and _ASKED.search(text, last)):
+    if _asks_about_text(text[last:]) or (is_of_lines and _ASKED.search(text, last)):
         return _hidden(text[:last]) + text[last:]
     return first + _hidden(text[ends[0][0] : last]) + text[last:]
 
@@ -195,6 +195,12 @@ def _of_paragraphs(text: str) -> str:
 def _hands_over(text: str) -> bool:
     """Return whether a text says that somebody else's follows."""
     return _announces(text) is None and compiled(f"{_FREE}(?:{_GOT})", re.IGNORECASE).search(text) is not None
+
+
+def _asks_about_text(text: str) -> bool:
+    """Return whether a text asks about another one that stands beside it."""
+    asks = _ASKED.search(text) or _hands(text)
+    return asks is not None and compiled(_THIS_TEXT, re.IGNORECASE).search(text) is not None
 
 
 def _announces(text: str) -> re.Match[str] | None:

@@ -22,6 +22,8 @@ PASTED = (
     f"| step | text |\n|---|---|\n| 1 | {ORDER} |",
     f"kofi  10:31  {ORDER}\nlou  10:32  noted\nWhen is kofi back?",
     f"Reporter: Nadia\nComment: {ORDER}\n\nHave you seen this before?",
+    f"I wrote this prompt for the help bot. Could you make it better?\n\nYou are Pip. {ORDER}",
+    f"我给另一个机器人写了一段提示词,麻烦改进一下。\n\n你是书童。{ORDER}",
     f"got this from my sister, what does she want?\nHey you! {ORDER} Love, Jo",
     f"Ich habe das aus einem Forum kopiert, stimmt das?\nGuten Tag! {ORDER}",
     f"mira lo que me han mandado, ¿tiene errores?\nHola. {ORDER} Un abrazo, Kiko",
@@ -47,6 +49,8 @@ def test_what_is_pasted_quoted_or_forwarded_sets_no_rule(message: str) -> None:
 LINES = (
     "En este proyecto usamos yarn.\nNunca hagas push sin preguntar.",
     "Never mention prices.\n\nCan you write a toast for Tom's birthday?",
+    "In this chat we speak German.\n\nNever use English words.",
+    "Never push to main.\n\nTalk to me in this chat only.",
     "What is the capital of Peru?\nAnd call me Dr. Weber from now on.",
 )
 
