@@ -122,8 +122,11 @@ def dropped(seqs: Collection[int]) -> list[PassagesQuoted]:
 
 
 def _fold_to(core: Core, layout: "Layout", tokens: int) -> bool:
-    """Fold until the window has a number of tokens, and return whether any page folded."""
-    return bool(folding.fold(core, planner.plan_budget(core.state, core.config, layout, tokens)).seq)
+    """Fold until the window has a number of tokens, and return whether any page folded; a large page folds for no passages."""
+    plan = planner.plan_budget(core.state, core.config, layout, tokens)
+    if any(layout.page(index) > planner.LARGE_SHARE * tokens for index in plan.pages):
+        return False
+    return bool(folding.fold(core, plan).seq)
 
 
 def _hits(core: Core, page: Page, last_seq: int) -> "list[IndexHit]":
