@@ -939,8 +939,8 @@ ONCE = {
         "|for now\\b"
         "|this once\\b"
         "|right now\\b"
-        "|(?:first|second|third|fourth|last|next|previous) (?:one|two|line|paragraph|question|sentence|item|image|picture"
-        "|column|row|hotel|entry|part|slide)\\b"
+        "|(?<!in the )(?:first|second|third|fourth|last|next|previous) (?:one|two|line|paragraph|question|sentence|item|image"
+        "|picture|column|row|hotel|entry|part|slide)\\b"
         "|in (?:this|that) (?:list|file|sentence|chart|table|paragraph|one|case|cell|mail|email)\\b"
         "|yet(?=[.,!]|$)"
         "|that (?:one|again)\\b"
@@ -963,7 +963,7 @@ ONCE = {
     ),
     CYRILLIC: ("\\b(?:в этот раз|на этот раз|пока что|из этого списка)\\b"),
     HAN: (
-        "^(?:请|帮我|给我)*(?:写|编|来)一(?:首|个|篇|封|段)|这(?:次(?!会话|对话|聊天)|一次|一段|段|个列表)|今回(?:だけ|は)|このリスト|この段落"
+        "^(?:请|帮我|给我)*(?:写|编|来)一(?:首|个|篇|封|段)|这(?:次(?!会话|对话|聊天)|一次|一段|段(?!时间)|个列表)|今回(?:だけ|は)|このリスト|この段落"
     ),
     HANGUL: ("이번(?:만|에는)|이 (?:문단|목록)"),
     ARABIC: ("هذه المرة|هذا الجدول|هذه الفقرة"),
@@ -980,7 +980,8 @@ REPORTED = {
         "|auf)\\b)|meint(?:e)?|behauptet\\w*"
         "|(?<!ich )(?:dürfe|solle|müsse|könne))\\b"
         "|(?:disait|(?<!on )(?<!déjà )dit|on dit que|(?<!s['’])écrit|comme on dit|disaient|affirme|prétend|soutient)\\b"
-        "|(?:(?<!se )(?<!the )dice|se dice que|decía|dijo|pone|(?<!por )escrito|escribió|dejaba|afirma|asegura|sostiene)\\b"
+        "|(?:(?<!se )(?<!the )dice|se dice que|decía|dijo|(?<!me )(?<!nos )pone|(?<!por )escrito|escribió|dejaba|afirma|asegura"
+        "|sostiene)\\b"
         "|(?:disse|dizia|jurava|escrito)\\b"
         "|(?:diceva|dicono|ha detto|scritto)\\b"
         "|(?:zei|zegt|staat|schreef|mag niet van)\\b"

@@ -15,6 +15,7 @@ from memci.archive.summarizers.words import UNSPACED, compiled
 MOST_RULES = 8  # of one message: who says more hands over a document
 _MOST_CHARACTERS = 600  # of one rule
 _LEAST_SAID = 10  # letters beside the words that announce
+_LEAST_STATED = 4  # signs before a question in the same sentence
 _MOST_READ = 20_000  # characters of a message
 
 
@@ -51,10 +52,20 @@ _OF_THE_USER = frozenset({RuleKind.PREFERENCE, RuleKind.CONSTRAINT, RuleKind.CON
 _ASKED = frozenset({RuleKind.PROHIBITION, RuleKind.INSTRUCTION})
 _VETOES = (cues.ONCE, cues.FIGURATIVE)
 _QUESTION = re.compile(  # with its mark, or without one
-    "(?<!, ja)(?<!, ok)(?<!, okay)(?<!¿vale)(?<!¿ok)(?<!d['’]accord)(?<!d['’]accord )[?？؟]\\W*$|^\\W*(?:can|could"
+    "(?<!, ja)(?<!, ok)(?<!, okay)(?<!, klar)(?<!, alles klar)(?<!, verstanden)(?<!, einverstanden)(?<!, please)(?<!, got it)"
+    "(?<!, understood)(?<!, stp)(?<!, svp)(?<!, compris)(?<!, c['’]est compris)(?<!¿vale)(?<!¿ok)(?<!¿sí)(?<!¿entendido)"
+    "(?<!¿de acuerdo)(?<!d['’]accord)(?<!d['’]accord )[?？؟]\\W*$|^\\W*(?:can|could"
     "|would|will|do(?! not\\b)|does|did|is|are|shall|why|how|which|who"
     "|should(?= (?:i|we|you(?! (?:come|find|run|notice)\\b)|they|he|she|it)\\b))\\b"
     "|是否|请问|什么(?!的|.*[都就别])|[吗呢]。?$"
+)
+_ASKED_BEHIND = re.compile(  # the question that a sentence ends with
+    "[,;，；]\\s*(?:(?:and|so|but|und|also|et|donc|y|pero)\\s+)?(?:(?:can|could|would|will|should) (?:you|i|we)\\b"
+    "|(?:how|what|where|which|why) (?:can|could|do|does|should|would|is|are)\\b"
+    "|(?:kannst|könntest|kann|soll) (?:du|ich|man)\\b|(?:wie|was|wo|warum) (?:kann|könnte|soll|sollte|mach\\w*|ist|sind)\\b"
+    "|(?:peux|pourrais)-tu\\b|(?:pouvez|pourriez)-vous\\b|comment\\b|qu['’]est-ce\\b"
+    "|(?:me )?(?:puedes|podrías)\\b|(?:cómo|qué|cuál|dónde)\\b|能不能|可不可以|可以帮|怎么|如何|有什么).*$",
+    re.DOTALL,
 )
 _NEIGHBOURS = re.compile("[^\\S\\n]*")
 
@@ -68,7 +79,7 @@ _TELLER = re.compile(  # somebody or something that a sentence begins with, and 
     "^\\W*(?:my|our|the|his|her|their|meine?|unsere?|der|die|mon|ma|notre|le|la|mi|nuestr[oa]|el|il|mio|mia|mijn|de)\\b.{0,40}$"
     "|^.{0,12}[爸妈爷奶师生板友事人家他她们].{0,3}$"
 )
-_CLAUSE_END = re.compile("[,;:–—(，；：] *| - ")
+_CLAUSE_END = re.compile("[,;:–—(，；：] *| - | (?:and|und|et|y) (?=(?:i|ich|je|j['’]|prefiero|me)\\b)")
 _REPORTED = 3.0  # by which the score of what may be a report is lower
 _LEAST_BYTES = 10  # of a message: four signs of Chinese
 _LEAST_WORDS = 6  # of a sentence, where there are spaces: fewer tell less
@@ -125,7 +136,8 @@ def read(text: str) -> Reading | None:
     spans: list[tuple[int, int, RuleKind]] = []
     takes_back = list[str]()
     announced = False
-    for start, end in own_sentences(own):
+    for start, sentence_end in own_sentences(own):
+        end = sentence_end
         sentence = lowered[start:end]
         if _find(cues.TAKING_BACK, sentence):
             takes_back.append(sentence)
@@ -133,6 +145,10 @@ def read(text: str) -> Reading | None:
             continue
         is_whole = end - start <= _MOST_CHARACTERS and not sentence.endswith((":", "："))  # else it announces one
         kind = _kind(sentence, is_simple=is_simple, is_short=len(text) <= _SHORT) if is_whole else None
+        if is_whole and (asked := _ASKED_BEHIND.search(sentence, _LEAST_STATED)):
+            stated = _kind(sentence[: asked.start()], is_simple=is_simple, is_short=False)
+            if stated is not None and kind in (None, stated):
+                kind, end = stated, start + asked.start()
         if kind is None and announced and not _QUESTION.search(sentence):
             kind = RuleKind.INSTRUCTION
         announced = kind is None and _announces(sentence)

@@ -7,6 +7,7 @@ from memci.archive.summarizers.words import compiled, estimate
 
 LONG_TOKENS = 300.0  # of a message of which only the first and the last paragraph are the user's own words
 _MOST_READ = 4_000  # characters of a paragraph
+_QUOTED_WORD, _LEAST_WORDS = 24, 4  # characters of a quotation of single words; words beside such ones
 _MANY_LINES = 2  # line breaks in a paragraph that may be a page, where a question follows it
 
 _MASK = "\x00"  # in the place of what is not the user's own: no pattern has it
@@ -236,8 +237,15 @@ def own_sentences(text: str) -> Iterator[tuple[int, int]]:
         first = start
         while text[first - 1 : first] == _MASK:  # what it begins with is quoted
             first -= 1
-        if text[first:end].count(_MASK) * 2 < end - first:
+        sentence = text[first:end]
+        if sentence.count(_MASK) * 2 < len(sentence) or _quotes_words(sentence):
             yield first, end
+
+
+def _quotes_words(sentence: str) -> bool:
+    """Return whether only single words are quoted in a sentence, among others of the user's."""
+    longest = max(map(len, compiled(f"{_MASK}+").findall(sentence)), default=0)
+    return longest <= _QUOTED_WORD and len(compiled("[^\\W\\d_]+").findall(sentence)) >= _LEAST_WORDS
 
 
 def _joined(text: str, places: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

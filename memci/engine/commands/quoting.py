@@ -38,6 +38,7 @@ _PASSAGE_CHARACTERS = 280  # of a page; with 220, LoCoMo's questions have 4 poin
 _MOST_TOKENS, _MOST_SHARE = 320, 0.08  # of the passages of one message, where the setting is auto; of the budget
 _LEAST_TOKENS, _LEAST_LEFT = 60, 30  # in which nothing useful can be quoted, and nothing more
 _LEAST_ROOM = 0.75  # of the tokens of a message's passages: where less is idle, pages fold for them, but for an agent's
+_MOST_FOLDED = 0.5  # of the window's tokens, that fold for passages
 _LONG = 300  # characters of a long message
 _MOST_PAGES_OF_VALUE = 1
 _MOST_VALUES = 4  # that passages are looked for next to one result
@@ -122,9 +123,9 @@ def dropped(seqs: Collection[int]) -> list[PassagesQuoted]:
 
 
 def _fold_to(core: Core, layout: "Layout", tokens: int) -> bool:
-    """Fold until the window has a number of tokens, and return whether any page folded; a large page folds for no passages."""
+    """Fold until the window has a number of tokens, and return whether any page did: none does where that empties it."""
     plan = planner.plan_budget(core.state, core.config, layout, tokens)
-    if any(layout.page(index) > planner.LARGE_SHARE * tokens for index in plan.pages):
+    if sum(map(layout.page, plan.pages)) > _MOST_FOLDED * tokens:
         return False
     return bool(folding.fold(core, plan).seq)
 

@@ -181,6 +181,20 @@ def test_a_sentence_that_announces_a_rule_brings_it() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("stated", "asked"),
+    [
+        ("I want to keep my app small, so I prefer libraries without dependencies", ", how can I add a login page?"),
+        ("We use pnpm here, never npm", ", can you add the new library?"),
+        ("Ich bevorzuge kurze Antworten", ", kannst du mir den Fehler erklären?"),
+        ("以后都用中文回答我", ",能不能解释一下这个报错?"),
+    ],
+)
+def test_a_question_behind_a_rule_is_no_part_of_it(stated: str, asked: str) -> None:
+    """A sentence that states something first, and then asks."""
+    assert [stated] == [each.text for each in rules_in(stated + asked)]
+
+
 def test_neighbours_of_one_kind_are_one_rule() -> None:
     """They may need each other; a rule of another kind is one of its own."""
     found = rules_in("Don't push to main. Don't delete branches without asking. Call me Ann.")
