@@ -31,6 +31,10 @@ _LINES = (  # quotations of mails, tables, logs, diffs, JSON, prompts of a shell
     "|[^\\s:：]{1,20}(?: [^\\s:：]{1,20})?[ \\t]+\\d{1,2}[:：.]\\d\\d(?!\\d| (?:m|kg|meters?|metres?)\\b)"
     f"|(?!{_OWN_LABEL})[^\\W\\d_][\\w.-]{{1,24}}(?: [\\w.-]{{1,20}})?(?: \\([^)\\n]{{1,30}}\\))?[:：](?=[ \\t]*\\S)).*$"
 )
+_QUOTED_LINES = (  # what a paragraph begins with, up to its end where it has none
+    '^[ \\t]*(?:"[^"]{10,4000}?(?:"|(?=\\n[ \\t]*\\n)|\\Z)|[“„][^“”]{10,4000}?(?:[“”]|(?=\\n[ \\t]*\\n)|\\Z)'
+    "|«[^»]{10,4000}?(?:»|(?=\\n[ \\t]*\\n)|\\Z))"
+)
 _QUOTED = (
     '"[^"\\n]{3,600}"|“[^”\\n]{3,600}”|„[^“”\\n]{3,600}[“”]|«[^»\\n]{3,600}»|‘[^’\\n]{8,600}’(?!\\w)|「[^」\\n]{2,600}」|『[^』\\n]{2,600}』'
     "|(?<!\\w)'[^'\\n]{12,600}'(?!\\w)"
@@ -109,6 +113,7 @@ _ANNOUNCED = (
     "|앞으로|기억|قواعد"
     "|تذكر|من الآن|قبل|नियम|याद"
 )
+_ASKING = "\\b(?:please|bitte|points?)\\b"  # what announces a rule, or asks for something
 _FOLLOWS = "(?:the following|folgendes|lo siguiente|ce qui suit|quanto segue|het volgende|如下)[^.。:：\\n]{0,20}[.。]"
 _ASKED = re.compile("[?？]")
 _COLON = "[:：][ \\t]*(?:\\n|$)|[:：][ \\t]+(?=\\S)|：(?=\\S)|(?<=[\u3040-\u9fff]):(?=[\u3040-\u9fff“「])"
@@ -127,6 +132,7 @@ _THIS_TEXT = (  # what asks about a text that stands before or after it
 def own_words(text: str) -> str:
     """Return a text of the user's with what is not the user's own masked, in its place. O(its length)."""
     text = _untagged(compiled(_FENCED, re.DOTALL).sub(_masked, text))
+    text = compiled(_QUOTED_LINES, re.MULTILINE).sub(_masked, text)
     for pattern in (_HEADER, _LETTER):
         found = compiled(pattern, re.MULTILINE | re.IGNORECASE).search(text)
         text = text[: found.start()] if found else text
@@ -187,6 +193,9 @@ def _of_paragraphs(text: str) -> str:
     if asks or _hands_over(first) or _asks_about_text(first):
         return first
     last = ends[-1][1]
+    before, (of_last, *more) = compiled(_ASKING, re.IGNORECASE).sub("", first), text[last:].strip().split("\n")
+    if len(more) >= _MANY_LINES and not _announces(before) and not _announces(of_last):
+        return first  # what has many lines is a document, unless it is said to be rules
     is_of_lines = first.strip().count("\n") >= _MANY_LINES and not _announces(first.partition("\n")[0])
     if _asks_about_text(text[last:]) or (is_of_lines and _ASKED.search(text, last)):
         return _hidden(text[:last]) + text[last:]

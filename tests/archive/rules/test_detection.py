@@ -138,6 +138,12 @@ def test_a_rule_may_look_like_a_label_a_report_or_a_question(rule: str) -> None:
     assert [rule] == [each.text for each in rules_in(rule)]
 
 
+def test_words_quoted_one_by_one_are_part_of_the_rule() -> None:
+    """A longer quotation is somebody else's."""
+    rule = 'I\'m in Canada: always say "toque" and "chesterfield", never "beanie" or "couch".'
+    assert [rule] == [each.text for each in rules_in(rule)]
+
+
 @pytest.mark.parametrize("rule", WITHOUT_CUE)
 def test_a_rule_in_other_words_is_found_by_its_wording(rule: str) -> None:
     """No cue is in it: the model decides, in a short message, beside a question too."""
