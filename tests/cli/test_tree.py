@@ -57,8 +57,8 @@ def test_the_tree_is_drawn(run: Run, store: str) -> None:
     ]
     added = "docs-0 · segment, read_write for the model · manuals · 400 tokens at most"
     assert ["└─ usr-40 · open · N tokens", added] == lines[-2:]
-    assert any(line.startswith("├─ usr-1..33 · archived · N tokens · ") for line in lines)
-    assert "│  ├─ … 26 more: --limit draws more of them" in lines
+    assert any(line.startswith("├─ usr-1..16 · archived · N tokens · ") for line in lines)
+    assert "│  ├─ … 9 more: --limit draws more of them" in lines
 
 
 def test_depth(run: Run, store: str) -> None:
@@ -71,12 +71,12 @@ def test_depth(run: Run, store: str) -> None:
 
 def test_limit(run: Run, store: str) -> None:
     """--limit bounds the lines of each directory: the first and the last that it lists, and how many more there are."""
-    lines = drawn(run, store, "usr-1..33", "--limit", 3)
-    assert ["├─ usr-1", "├─ usr-2", "├─ … 27 more: --limit draws more of them", "└─ usr-33"] == [
+    lines = drawn(run, store, "usr-1..16", "--limit", 3)
+    assert ["├─ usr-1", "├─ usr-2", "├─ … 10 more: --limit draws more of them", "└─ usr-16"] == [
         line.partition(" · ")[0] for line in lines[1:]
     ]
-    found = run("tree", "usr-1..33", "--limit", 3, "--store", store, "--json").json()
-    listed = run("tree", "usr-1..33", "--limit", 99, "--store", store, "--json").json()
+    found = run("tree", "usr-1..16", "--limit", 3, "--store", store, "--json").json()
+    listed = run("tree", "usr-1..16", "--limit", 99, "--store", store, "--json").json()
     assert len(listed[0]["children"]) == 3 + found[0]["left_out"]
 
 

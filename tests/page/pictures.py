@@ -14,8 +14,8 @@ from tests.page.sessions import EXAMPLES
 DOCS = EXAMPLES.parent / "docs"
 
 PICTURES = {
-    "page.png": ("#view=window&call=52", False),
-    "page-dark.png": ("#view=compare&call=52", True),
+    "page.png": ("#view=window&call=50", False),
+    "page-dark.png": ("#view=compare&call=50", True),
     "page-pages.png": ("#view=pages&call=64", False),
     "page-change.png": ("#view=change", False),
 }
@@ -23,7 +23,7 @@ PICTURES = {
 
 WIDE, HIGH = 1280, 860
 
-RECALLED = {"usr-1": 52, "usr-30": 63}
+RECALLED = {"usr-1": 50, "usr-30": 63}
 """Pages that are recalled as these turns begin."""
 
 

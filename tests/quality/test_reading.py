@@ -23,7 +23,7 @@ TALK = [
 def asked_talk(**more: Any) -> Conversation:  # noqa: ANN401 (any field)
     """Return a conversation whose first pages have folded at its end, with a question about one of them and others."""
     questions = (
-        question("What does pet3 weigh?", "3 pounds", 6),
+        question("What does pet2 weigh?", "2 pounds", 4),
         question("What does pet39 weigh?", "39 pounds", 78),
         question("What does the parrot eat?", "", 0, category="adversarial"),
     )
@@ -50,17 +50,17 @@ def test_a_question_comes_after_nothing_but_the_window_or_the_row() -> None:
     found = readings(ask)
     assert (2, 1) == (found[WINDOW].questions, found[ROW].questions)
     windows = [messages for messages in requests if len(messages) > 2]
-    row, _ = [messages for messages in requests if len(messages) == 2]  # those of pet3, and of the question without an answer
+    row, _ = [messages for messages in requests if len(messages) == 2]  # those of pet2, and of the question without an answer
     assert 3 == len(windows)
     assert all(messages[:-1] == windows[0][:-1] for messages in windows)
     assert all("as few words as possible" in messages[-1]["content"] for messages in requests)
-    assert "3 pounds" in row[0]["content"]
+    assert "2 pounds" in row[0]["content"]
     assert "39 pounds" not in row[0]["content"]
 
 
 def test_answers_are_scored_by_their_tokens() -> None:
     """A false answer to a question without one counts for itself; no answer at all is a failure."""
-    answers = {"pet3 ": "3 pounds", "pet39": "about 39 pounds", "parrot": "seeds"}
+    answers = {"pet2 ": "2 pounds", "pet39": "about 39 pounds", "parrot": "seeds"}
     found = readings(lambda messages: next(text for key, text in answers.items() if key in messages[-1]["content"]))
     assert pytest.approx((1 + 0.8) / 2) == found[WINDOW].mean
     assert (1, 1) == (found[WINDOW].adversarial, found[WINDOW].false_answers)

@@ -14,7 +14,7 @@ import attrs
 from memci.archive.contents.base_path import Base, find_base
 from memci.archive.contents.contents_page import ContentsEntry, Detail, Directory, Item, Span
 from memci.archive.contents.importance import Weights, importance
-from memci.archive.summarizers.summary import ALWAYS, EXCHANGE, GIVEN, OTHERS, PASSAGE, RESULT, SENTENCE, USER
+from memci.archive.summarizers.summary import ALWAYS, EXCHANGE, GIVEN, LEFT_OUT, OTHERS, PASSAGE, RESULT, SENTENCE, USER
 from memci.archive.summarizers.words import estimate, forms
 from memci.chapters.address import page_number, range_index, segment_of
 
@@ -23,7 +23,7 @@ ROW_TOKENS = 3.0  # what a row has to be worth more than, at the price of a toke
 WORD_TOKENS, MARK_TOKENS = 0.3, 1.0  # what a word takes beside its own tokens; what the mark before another sentence does
 RARER = 0.35  # the worth of a word that n pages say is divided by n to this power
 FEW_PAGES, MANY_TOKENS = 500, 45_000  # a word is worth half after MANY_TOKENS / (pages - FEW_PAGES) tokens of better ones
-LONG_TERSE = 0.05  # the same of the longest pages: after 20 tokens (``memci bench quality``, beam and coding)
+TERSE, LONG_TERSE = 0.1, 0.05  # the same of all pages, after 10 tokens; beside that of the longest (``memci bench quality``)
 FEWEST_TOKENS = 2.5  # for each page, to which rows are brought down at least where nothing may be lost for one window
 LOWEST_PRICE, PRICE_STEP, _MOST_STEPS = 0.1, 1.05, 200
 SHORT_PAGE = 3  # times the size of its entry; where most are shorter, rows say the same for less
@@ -33,9 +33,11 @@ _RECALLED_AGAIN = 2
 _FEWEST_PAGES = 2  # a directory of one page says less than its entry
 TITLES_CHARACTERS = 240  # of the titles of a directory; where several become one, the newest that fit are kept
 
+# By what a page's words are worth more, by its number: of pages that tell alike some have a row, evenly spread, rather than none.
+_SPREAD = [1 + 0.25 * int(f"{number:08b}"[::-1], 2) / 256 for number in range(256)]
 _OF_CALL, _STARTS = frozenset({GIVEN, RESULT}), frozenset({PASSAGE, OTHERS, USER, EXCHANGE})
 _ASKING = ("?", "？")
-_MARKS = frozenset({SENTENCE, USER})
+_MARKS = frozenset({SENTENCE, USER, LEFT_OUT})
 _ENDS_SENTENCE = re.compile("[.!?;。！？；]")
 _estimate = lru_cache(maxsize=10_000)(estimate)  # of words of pages, many of which say the same
 
@@ -126,7 +128,7 @@ class Shrinking:
         self._weights = _Weights(entries, find_base(chain.from_iterable([entry.spans for entry in entries])))
         pages = sum(entry.pages for entry in entries)
         # Rows of long pages, and of many pages, are short, so that more have one.
-        self._terse = LONG_TERSE * length + max(0, pages - FEW_PAGES) / MANY_TOKENS
+        self._terse = TERSE + LONG_TERSE * length + max(0, pages - FEW_PAGES) / MANY_TOKENS
         self._most_rows = max(MOST_ROWS, min(round(ROWS_SHARE * pages), LARGEST))
 
     @property
@@ -345,12 +347,11 @@ class _Rows:
         self.spans = spans
         weighed = [weights[text] for _, text, _, _ in spans]
         self.costs = [cost + MARK_TOKENS * (span[3] in _MARKS) for span, (_, cost) in zip(spans, weighed, strict=True)]
-        self._worths = [span[2] / rarity for span, (rarity, _) in zip(spans, weighed, strict=True)]
+        self._worths = [span[2] * _SPREAD[span[0] % 256] / rarity for span, (rarity, _) in zip(spans, weighed, strict=True)]
         sizes = [len(list(page)) for _, page in groupby([span[0] for span in spans])]
         self._pages = [range(end - size, end) for size, end in zip(sizes, accumulate(sizes), strict=True)]
         self._calls = _calls(spans, self._pages)
-        if terse:
-            self._shorten(terse)
+        self._shorten(terse)
 
     def _shorten(self, terse: float) -> None:
         """Make each word worth less the more tokens those of its page have that tell more for each of theirs."""
@@ -472,7 +473,7 @@ def _strongest(leads: Sequence[str]) -> str:
         return RESULT
     if GIVEN in leads:
         return GIVEN
-    return SENTENCE if any(_ENDS_SENTENCE.search(lead) for lead in leads) else " "
+    return SENTENCE if any(map(_ENDS_SENTENCE.search, leads)) else LEFT_OUT
 
 
 @attrs.frozen(kw_only=True)

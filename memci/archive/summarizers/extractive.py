@@ -29,10 +29,11 @@ _LATE_KINDS = frozenset({None, LiteralKind.NUMBER, LiteralKind.PAIR})
 _SHORT_ATOMS = 40
 
 _TITLE_WORDS, _TITLE_TOKENS = 8, 12.0
+_TITLE_SLACK = 3  # atoms by which a title is longer, where its sentence begins, or ends, with them
 _TITLE_ATOMS = 400
 _RUN_WORDS, _RUN_TOKENS = 14, 26.0
 _TELLING_WORTH = 0.25
-_SENTENCE_START_WORTH = 0.2
+_SENTENCE_START_WORTH = 0.8
 
 _CHANGE_CHARACTERS = 120
 _READING_VERBS_TABLE = """
@@ -152,13 +153,36 @@ def _title(atoms: Atoms, passages: Sequence[Passage]) -> str:
     else:
         return ""
     worth, first, last = max(runs, key=itemgetter(0))
+    start, end = _sentence_start(atoms, first), _sentence_end(atoms, last)
     if worth >= _TELLING_WORTH:
-        while last - first > 1 and _says_little(atoms.forms[first]):
+        while start is None and last - first > 1 and _says_little(atoms.forms[first]):
             first += 1
-        while last - first > 1 and _says_little(atoms.forms[last - 1]):
+        while end is None and last - first > 1 and _says_little(atoms.forms[last - 1]):
             last -= 1
+    first, last = first if start is None else start, last if end is None else end
     atoms.worths[first:last] = [worth * 0.2 for worth in atoms.worths[first:last]]
     return shown(atoms, first, last)
+
+
+def _sentence_start(atoms: Atoms, first: int) -> int | None:
+    """Return where the sentence begins that an atom is in, if that is near."""
+    for place in range(first, max(first - _TITLE_SLACK, 0) - 1, -1):
+        gap, _, opens = atoms.gaps[place]
+        if opens:
+            return place
+        if gap is None or sum(atoms.costs[place - 1 : first]) > _TITLE_TOKENS / 2:
+            break
+    return None
+
+
+def _sentence_end(atoms: Atoms, last: int) -> int | None:
+    """Return where the sentence ends that the atom before a place is in, if that is near."""
+    for place in range(last, last + _TITLE_SLACK + 1):
+        if atoms.ends_sentence(place):
+            return place
+        if atoms.gaps[place][0] is None or sum(atoms.costs[last : place + 1]) > _TITLE_TOKENS / 2:
+            break
+    return None
 
 
 def _says_little(forms: Told) -> bool:

@@ -163,6 +163,10 @@ class Atoms:
         self.after += pieces[2::2]
         return pieces
 
+    def ends_sentence(self, place: int) -> bool:
+        """Return whether a sentence, or all, ends before a place."""
+        return place >= len(self.gaps) or self.gaps[place][2]
+
     def complete(self) -> None:
         """Set what follows from all that the atoms say, but for their worths."""
         self.worths = [0.0] * len(self.said)

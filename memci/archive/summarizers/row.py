@@ -2,14 +2,15 @@
 
 import math
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 
 from memci.archive.summarizers.literals import LiteralKind
 from memci.archive.summarizers.outcome import outcome
 from memci.archive.summarizers.passage import Atoms
 from memci.archive.summarizers.selection import Passage, shown, subject_of
-from memci.archive.summarizers.summary import ALWAYS, EXCHANGE, GIVEN, OTHERS, PASSAGE, RESULT, SENTENCE, USER, Word
+from memci.archive.summarizers.summary import ALWAYS, EXCHANGE, GIVEN, LEFT_OUT, OTHERS, PASSAGE, RESULT, SENTENCE, USER, Word
 from memci.archive.summarizers.words import UNSPACED, compiled, estimate
 from memci.messages.formats.format import SYSTEM_ROLES
 
@@ -29,7 +30,6 @@ _NEAR = 2  # atoms of a script without spaces that are so far apart are shown wi
 _INNER = frozenset({"", "(", "（", "·"})  # what stands within such a word
 _MOST_ATOMS = 8  # of one word
 _VALUES = frozenset({LiteralKind.MONEY, LiteralKind.NUMBER})  # of something
-_MEASURED = frozenset({LiteralKind.MONEY, LiteralKind.NUMBER, LiteralKind.QUANTITY})  # an amount of something
 _SETTING = re.compile("=(?:[0-9]+|true|false|null)$|^(?:\\w*_)?mode=")  # of a call, such as a limit
 _ASKING = ("?", "!", "？", "！")  # which a word shows that stands before it
 _QUESTION = re.compile("[?？]")
@@ -38,6 +38,12 @@ _FEW_WORDS = 3  # before the word of a refusal, such as "Unfortunately, I": noth
 _SHOWN_NAMES = 2  # of a path, about, where rows show it below a directory
 _SUBJECT_WORTH = 1.2  # of what a call is about, at least, also where it was named before in the page
 _OWNER_ATOMS = 2  # before a value, among which what it is the value of is looked for
+
+_LEAST_WORDS, _NEIGHBOURS = 2, 3  # words of a phrase; how far from a lone word a neighbour is looked for
+_BRIDGED_TOKENS = 3.0  # of what stands between two words of a phrase, at most
+_MOST_OF_PHRASE = 12.0  # tokens
+_LITTLE_BEFORE, _LITTLE_BEHIND = 1, 2  # atoms between a phrase and the beginning, or the end, of its part
+_FAR_WORTH = 0.15  # by which a neighbour of a lone word is worth less for each word between them
 
 _Run = tuple[int, int, float]  # first atom, that after the last, worth
 _Placed = tuple[int, int, int, int, float]  # the same, after the numbers of its call, or passage, and of its passage
@@ -51,7 +57,7 @@ def row_words(atoms: Atoms, passages: Sequence[Passage]) -> tuple[Word, ...]:
     """
     words: list[Word] = []
     factor = _UNSPACED_WORTH if _is_unspaced(atoms) else 1.0
-    runs = _placed(_joined(atoms, passages), passages)
+    runs = _placed(_phrases(atoms, passages, _joined(atoms, passages)), passages)
     outcomes = {number: text for number, text in _outcomes(passages) if runs}
     questions = _question_marks(atoms, passages, runs)
     runs += [(number, number, 0, 0, 0.0) for number in outcomes]
@@ -68,8 +74,8 @@ def row_words(atoms: Atoms, passages: Sequence[Passage]) -> tuple[Word, ...]:
             lead = gap[1:] if gap[:1] in _ASKING and words and words[-1][0].endswith(gap[:1]) else gap
         elif not end or any(opens or ";" in (gap or "") for gap, _, opens in atoms.gaps[end : first + 1]):
             lead, text = _after_outcome(outcomes.get(number, ""), text)
-        elif passage.tool or _is_apart(atoms, end, first):
-            lead = PASSAGE
+        else:
+            lead = PASSAGE if passage.tool else LEFT_OUT
         word = text, max(round(factor * worth, 3), _SMALLEST_WORTH) if last else ALWAYS, lead
         if passage.tool and number == before and first == end:
             word = _of_call(words.pop(), word, " | " if "|" in atoms.after[first - 1] else lead)
@@ -109,12 +115,6 @@ def _questions(atoms: Atoms, passage: Passage) -> dict[int, int]:
             found[place] = end
         end = -1 if atoms.gaps[place][2] else end
     return found
-
-
-def _is_apart(atoms: Atoms, end: int, first: int) -> bool:
-    """Return whether words left out before a place, or an amount before them, would be read as belonging to each other."""
-    amounts = (atoms.kinds[end - 1] in _MEASURED) + (atoms.kinds[first] in _MEASURED)
-    return amounts > 1 or (amounts > 0 and any(gap is not None and "," in gap for gap, _, _ in atoms.gaps[end : first + 1]))
 
 
 def _placed(runs: Iterator[_Run], passages: Sequence[Passage]) -> list[_Placed]:
@@ -180,6 +180,80 @@ def _joined(atoms: Atoms, passages: Sequence[Passage]) -> Iterator[_Run]:
         yield run
 
 
+def _phrases(atoms: Atoms, passages: Sequence[Passage], runs: Iterable[_Run]) -> Iterator[_Run]:
+    """Yield runs as phrases that read as they were said; those of calls and results as they are, as values alone tell enough."""
+    phrase: _Run | None = None
+    number, parts = 0, _Parts(atoms)
+    for run in runs:
+        while run[0] >= passages[number].places.stop:
+            number += 1
+        passage = passages[number]
+        first, last, worth = run
+        if not passage.tool and passage.speaker != "tool":
+            first, last = parts.phrase(passage.places, first, last)
+            if phrase is not None and phrase[0] >= passage.places.start and parts.are_near(phrase, first):
+                if last <= phrase[1] or parts.is_short(phrase[0], last):
+                    phrase = phrase[0], max(last, phrase[1]), phrase[2] + worth
+                    continue
+                first = phrase[1]  # what stands between both says no more than a mark for it
+        if phrase is not None:
+            yield phrase if first == phrase[1] else parts.closed(phrase)
+            first = max(first, phrase[1])
+        phrase = first, last, worth
+    if phrase is not None:
+        yield parts.closed(phrase)
+
+
+class _Parts:
+    """The parts of sentences that can be shown as they stand: between their ends, and what is too much to show."""
+
+    def __init__(self, atoms: Atoms) -> None:
+        self._atoms = atoms
+        self._numbers = list(accumulate([gap is None or opens or ";" in gap for gap, _, opens in atoms.gaps]))
+        self._sizes = list(accumulate(atoms.costs, initial=0.0))
+
+    def are_near(self, phrase: _Run, first: int) -> bool:
+        """Return whether few words stand between a phrase and an atom of the same part."""
+        left_out = self._sizes[first] - self._sizes[min(phrase[1], first)]
+        return left_out <= _BRIDGED_TOKENS and self._numbers[phrase[1] - 1] == self._numbers[first]
+
+    def closed(self, phrase: _Run) -> _Run:
+        """Return a phrase without the word after its last comma, where its part goes on: it may be half of what is meant."""
+        first, last, worth = phrase
+        is_open = last < len(self._numbers) and self._numbers[last] == self._numbers[last - 1]
+        if is_open and last - first > 1 and self._atoms.kinds[last - 1] is None and "," in (self._atoms.gaps[last - 1][0] or ""):
+            last -= 1
+        return first, last, worth
+
+    def is_short(self, first: int, last: int) -> bool:
+        """Return whether atoms are few enough for a phrase."""
+        return self._sizes[last] - self._sizes[first] <= _MOST_OF_PHRASE
+
+    def phrase(self, places: range, first: int, last: int) -> tuple[int, int]:
+        """Return a run with what its part begins or ends with, if that is hardly more; a lone word with a neighbour.
+
+        That is the one in the same part that tells more, with what stands between both.
+        """
+        part = self._numbers[first]
+        if last - first == 1 and self._atoms.kinds[first] is None and self._atoms.words[first] < _LEAST_WORDS:
+            near = range(max(places.start, first - _NEIGHBOURS), min(places.stop, last + _NEIGHBOURS))
+            worths = self._atoms.worths[near.start : near.stop]
+            told = [worth - _FAR_WORTH * abs(place - first) for place, worth in zip(near, worths, strict=True)]
+            others = [
+                (worth, place) for place, worth in zip(near, told, strict=True) if place != first and self._numbers[place] == part
+            ]
+            other = max(others, default=(0.0, first))[1]
+            first, last = min(first, other), max(first, other) + 1
+        before, after = max(places.start, first - _LITTLE_BEFORE - 1), min(places.stop, last + _LITTLE_BEHIND + 1)
+        if self._numbers[before] != part or before == places.start:
+            before = bisect_left(self._numbers, part, before, first)
+            first = before if self._sizes[first] - self._sizes[before] <= _BRIDGED_TOKENS else first
+        if self._numbers[after - 1] != part or after == places.stop:
+            after = bisect_right(self._numbers, part, last, after)
+            last = after if self._sizes[after] - self._sizes[last] <= _BRIDGED_TOKENS else last
+        return first, last
+
+
 def _chosen(atoms: Atoms, passages: Sequence[Passage]) -> list[_Run]:
     """Return what tells most for its tokens, as much as there is room for."""
     costs = atoms.costs
@@ -230,7 +304,7 @@ def _dense(atoms: Atoms, worths: Sequence[float], subjects: Mapping[int, int], r
         subject = subjects.get(place, place)
         is_new = subject not in shown and subject != place
         room -= costs[place] + costs[subject] * is_new
-        if room < 0:
+        if room < 0 and (runs or costs[place] > _TOKENS):
             break
         if is_new:
             runs.append((subject, subject + 1, worths[subject]))

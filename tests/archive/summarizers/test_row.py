@@ -1,6 +1,7 @@
 """Rows of pages with calls: what was called on what, how it ended, and who said what."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -189,16 +190,36 @@ def test_code_of_an_answer_tells_less_than_what_it_is_for() -> None:
     code = "```python\nzebra_client.quokka()\n```"
     answer = assistant(f"Create the penguin first.\n{code}\nThen close the walrus handle.")
     words = ExtractiveSummarizer().summarize([facts(user("How?")), facts(answer)], max_tokens=64).words
-    worths = {text: worth for text, worth, _ in words}
-    assert max((worth for text, worth in worths.items() if "zebra" in text), default=0.0) < min(
-        worths["penguin"], worths["walrus"]
+    zebra, penguin, walrus = (sum(worth for text, worth, _ in words if name in text) for name in ("zebra", "penguin", "walrus"))
+    assert zebra < min(penguin, walrus)
+
+
+def test_words_left_out_of_a_sentence_have_a_mark() -> None:
+    """What stands on both sides of it is not read as one."""
+    between = "as I have said that to you all here before this"
+    said = row_of(
+        user(f"Use the certificate for $299, {between}, and cover the remaining $76 with the voucher."), assistant("Done.")
     )
+    assert re.search("certificate for \\$299.* … cover the remaining \\$76 with the voucher", said)
 
 
-def test_an_amount_after_a_comma_is_apart() -> None:
-    """Amounts of two parts of a sentence are not read as one."""
-    said = row_of(user("Use the certificate for $299, and cover the remaining $76 with the voucher."), assistant("Done."))
-    assert "$299, " in said
+def test_what_may_be_half_of_something_is_left_out() -> None:
+    """A phrase does not end with the one word after a comma, where its sentence goes on."""
+    asked = "The parcel goes to Suzhou with the express service for the usual 28.40 euros, seven to ten working days."
+    assert re.search(r"seven(?! to)", row_of(user(asked), assistant("Done."))) is None
+
+
+def test_what_was_said_is_shown_in_phrases() -> None:
+    """Words of a row stand in the phrases in which they were said, and no word stands alone."""
+    asked, told = (
+        "Could you please move the appointment with Dr. Weber to the afternoon of the 14th?",
+        "It is moved: Tuesday at 15:30.",
+    )
+    assert "1 move the appointment with Dr. Weber to the afternoon of the 14th? → It is moved: Tuesday at 15:30" == row_of(
+        user(asked), assistant(told)
+    )
+    words = ExtractiveSummarizer().summarize([facts(user(asked)), facts(assistant(told))], max_tokens=64).words
+    assert all(" " in text and (text.rstrip("?") in asked or text in told) for text, _, _ in words)
 
 
 def test_a_label_stays_with_its_value() -> None:

@@ -222,7 +222,9 @@ def test_the_user_speaks_again() -> None:
     said = [("user", "Where is the harbour museum?"), ("assistant", "In Gothenburg."), ("user", "And the lighthouse?")]
     messages = [facts({"role": role, "content": content}) for role, content in said]
     words = ExtractiveSummarizer().summarize(messages, max_tokens=60).words
-    assert "harbour museum? → Gothenburg | user: lighthouse?" == "".join(lead + text for text, _, lead in words).lstrip(", ")
+    assert "harbour museum? → In Gothenburg | user: And the lighthouse?" == "".join(
+        lead + text for text, _, lead in words
+    ).lstrip(", ")
 
 
 PIECES = ("x", "A-", "not, ", "if, a b ", "1 ", "(1", "n't", "not a\n\n", "Aa'", "1 to 2 ", "… not", "- a: ", "| a ", "\t1")

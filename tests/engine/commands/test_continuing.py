@@ -285,7 +285,7 @@ def test_going_back(store: Store) -> None:
         assert "Goal: question1 question2" not in block(session)
         assert 'goal: "question1' in block(session)
         asked = len(summarizer.asked)
-        talked(engine, session, 12, first=30)
+        talked(engine, session, 24, first=30)
         assert ("", ["usr-1", "usr-2"]) == (summarizer.asked[asked][0], summarizer.asked[asked][1][:2])
         assert () == session.verify().problems
 
@@ -364,7 +364,7 @@ def test_an_erased_page_takes_it_out(tmp_path: Path, page: str) -> None:
         assert f"question{number} " not in session.render(at=seq).to_json().decode()
         assert () == session.verify().problems
         asked = len(summarizer.asked)
-        talked(engine, session, 12, first=30)
+        talked(engine, session, 24, first=30)
         assert "" == summarizer.asked[asked][0]
         assert "- Goal" in block(session)
         assert f"question{number} " not in block(session)

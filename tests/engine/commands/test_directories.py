@@ -101,7 +101,7 @@ def test_directories_group_neighbours_of_a_bounded_number() -> None:
         for directory in found:
             numbers = [page_number(index) for index in listed(session, directory)]
             told = [any(f"{end}{number - 1}" in row_of(directory, number) for end in "dr") for number in numbers]
-            assert len(numbers) / 2 < sum(told)
+            assert len(numbers) / 2 <= sum(told)
             assert len(numbers) == directory.pages
 
 
@@ -261,7 +261,7 @@ def test_rows_of_like_pages_do_not_go_at_once() -> None:
 
 def test_what_is_taken_out_of_a_directory_makes_it_no_longer() -> None:
     """Only a price that leaves no row is told in the heading: without its one row, as that of an erased page, it is shorter."""
-    (priced,) = shrunk(14, [told_of(number, (f"kite{number}", 1.0, " ")) for number in range(1, 20)]).entries
+    (priced,) = shrunk(7, [told_of(number, (f"kite{number}", 1.0, " ")) for number in range(1, 20)]).entries
     assert isinstance(priced, Directory)
     assert "not listed" in priced.render()
     directory = attrs.evolve(priced, spans=((2, "kite", 9.0, " "),), unlisted=False)
@@ -315,7 +315,7 @@ def test_a_rewind_into_a_directory_counts_what_is_left(session: Session) -> None
 
 def test_a_directory_can_be_recalled(session: Session) -> None:
     """Recalling a directory attaches the list of its pages, which fades like a page, and counts for no page."""
-    directory = oldest_directory(session)
+    directory = directories(session)[1]
     before = session.pages()
     page = session.recall(directory.index)
     (message,) = page.messages
@@ -323,7 +323,7 @@ def test_a_directory_can_be_recalled(session: Session) -> None:
     assert message["content"].startswith(f"[{directory.index}] Directory of {directory.pages} pages")
     assert all(len(message["content"].splitlines()) <= MOST_LINES + 1 for message in page.messages)
     assert before == session.pages()
-    assert oldest_directory(session).last_recall_turn == session.turn
+    assert directories(session)[1].last_recall_turn == session.turn
     assert page.messages == session.recall(directory.index).messages
     assert [f"> {line}" for line in message["content"].splitlines()] == recalled_lines(session)
     session.fade(directory.index)

@@ -348,10 +348,10 @@ def test_a_receipt_names_what_left_for_the_page() -> None:
     ("turns", "budget", "wanted"),
     [
         (71, 4_000, "oldest usr-1 usr-2 usr-3"),
-        (72, 4_000, "usr-1"),
-        (72, 4_000, "oldest usr-1 usr-2 usr-3"),
-        (68, 2_000, "usr-1"),
-        (72, 2_000, "usr-1 usr-2"),
+        (71, 4_000, "usr-1"),
+        (70, 4_000, "oldest usr-1 usr-2 usr-3"),
+        (69, 2_000, "usr-1"),
+        (70, 2_000, "usr-1 usr-2"),
         (67, 1_500, "usr-1"),
     ],
 )

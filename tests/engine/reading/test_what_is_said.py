@@ -18,7 +18,7 @@ from tests.engine.wire import assistant, user
 
 OWN = re.compile(
     r"\[?\b(?:usr|cp|note)-\d+(?:\.\.\d+)?(?:/\d+)?\]?|·[^\n]*|^\d+ |\b(?:turn|event|After event) \d+|\d+ (?:messages|pages|of)\b"
-    r"|\d{4}-\d\d-\d\d|^\[rules\].*"
+    r"|\d{4}-\d\d-\d\d|^\[rules\].*|(?:Contents|Directory) of [^\n]*"
 )
 """Indexes, sizes and dates, which are no words of the conversation."""
 
