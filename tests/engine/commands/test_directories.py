@@ -261,7 +261,7 @@ def test_rows_of_like_pages_do_not_go_at_once() -> None:
 
 def test_what_is_taken_out_of_a_directory_makes_it_no_longer() -> None:
     """Only a price that leaves no row is told in the heading: without its one row, as that of an erased page, it is shorter."""
-    (priced,) = shrunk(7, [told_of(number, (f"kite{number}", 1.0, " ")) for number in range(1, 20)]).entries
+    (priced,) = shrunk(14, [told_of(number, (f"kite{number}", 0.2, " ")) for number in range(1, 20)]).entries
     assert isinstance(priced, Directory)
     assert "not listed" in priced.render()
     directory = attrs.evolve(priced, spans=((2, "kite", 9.0, " "),), unlisted=False)
