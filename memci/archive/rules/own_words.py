@@ -113,7 +113,7 @@ _ANNOUNCED = (
     "|앞으로|기억|قواعد"
     "|تذكر|من الآن|قبل|नियम|याद"
 )
-_ASKING = "\\b(?:please|bitte|points?)\\b"  # what announces a rule, or asks for something
+_ASKING = "\\b(?:please|bitte|points?|notes?)\\b"  # what announces a rule, or means something else
 _FOLLOWS = "(?:the following|folgendes|lo siguiente|ce qui suit|quanto segue|het volgende|如下)[^.。:：\\n]{0,20}[.。]"
 _ASKED = re.compile("[?？]")
 _COLON = "[:：][ \\t]*(?:\\n|$)|[:：][ \\t]+(?=\\S)|：(?=\\S)|(?<=[\u3040-\u9fff]):(?=[\u3040-\u9fff“「])"
@@ -193,8 +193,9 @@ def _of_paragraphs(text: str) -> str:
     if asks or _hands_over(first) or _asks_about_text(first):
         return first
     last = ends[-1][1]
-    before, (of_last, *more) = compiled(_ASKING, re.IGNORECASE).sub("", first), text[last:].strip().split("\n")
-    if len(more) >= _MANY_LINES and not _announces(before) and not _announces(of_last):
+    begun, *more = text[last:].strip().split("\n")
+    plain = (compiled(_ASKING, re.IGNORECASE).sub("", said) for said in (first, begun))
+    if len(more) >= _MANY_LINES and not any(map(_announces, plain)):
         return first  # what has many lines is a document, unless it is said to be rules
     is_of_lines = first.strip().count("\n") >= _MANY_LINES and not _announces(first.partition("\n")[0])
     if _asks_about_text(text[last:]) or (is_of_lines and _ASKED.search(text, last)):
