@@ -85,7 +85,7 @@ def do_all(session: memci.Session) -> None:
     session.fold("all")
     session.undo_fold()
     session.checkpoint(f"before {ESCAPE}")
-    session.evict("usr-1..20")
+    session.evict("usr-1..16")
     session.append({"role": "user", "content": "word " * 300})
 
 
@@ -107,13 +107,13 @@ def test_each_thing_is_a_line(store: str) -> None:
     assert re.fullmatch(r"append usr-30/5 assistant, \d+ tokens", told[0])
     assert ["recall usr-2, 1×", "fade usr-2, for command"] == told[1:3]
     assert [
-        "fold usr-21 to usr-29, 9 pages, for command",
-        "undo the last fold: usr-21 to usr-29, 9 pages back",
+        "fold usr-26 to usr-29, 4 pages, for command",
+        "undo the last fold: usr-26 to usr-29, 4 pages back",
     ] == told[3:5]
     assert r"checkpoint cp-1, manual: before \x1b]0;owned\x07\x9b2J" == told[5]
-    assert "evict usr-1..20" == told[6]
+    assert "evict usr-1..16" == told[6]
     assert told[7].startswith("append usr-31/1 user, ")
-    assert "fold usr-21 to usr-29, 9 pages, for marks" == told[8]
+    assert "fold usr-26 to usr-29, 4 pages, for marks" == told[8]
 
 
 @pytest.mark.slow
@@ -126,7 +126,7 @@ def test_machines_get_a_document_a_line(store: str) -> None:
     steps = ["append", "recall", "fade", "fold", "undo", "checkpoint", "evict", "append", "fold"]
     assert steps == [each["step"] for each in told]
     assert {"step": "recall", "seq": told[1]["seq"], "page": "usr-2", "recall_count": 1} == told[1]
-    assert {"step": "evict", "seq": told[6]["seq"], "pages": ["usr-1..20"]} == told[6]
+    assert {"step": "evict", "seq": told[6]["seq"], "pages": ["usr-1..16"]} == told[6]
     assert {"role": "user", "page": "usr-31", "position": 1}.items() <= told[7].items()
     assert f"before {ESCAPE}" == told[5]["label"]
     assert sorted(each["seq"] for each in told) == [each["seq"] for each in told]

@@ -20,7 +20,7 @@ with loading("sqlite3"):
     import sqlite3
 
 # Raise it with every change of the tables, or of what they hold: ``search.page_text``, ``indexing.entry_text``.
-SCHEMA_VERSION = 15
+SCHEMA_VERSION = 16
 
 # Texts are there once: the full-text index keeps none, and says which words stand where (in ``term``). It has an index of the
 # first six letters of words, ``terms.ROOT_LETTERS``, so that the first pages with a root are found without reading the others.

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, takewhile
+from itertools import accumulate
 
 from memci.archive.catalogue.terms import Sought
 from memci.archive.summarizers.clauses import SENTENCE_END
@@ -143,7 +143,8 @@ def _cut_end(text: str, least: int, end: int) -> int:
 
 def _sentence_ends(text: str, start: int, end: int) -> list[int]:
     """Return where sentences end between two places."""
-    return list(takewhile(lambda place: place <= end, (mark.end() for mark in SENTENCE_END.finditer(text, start))))
+    found = (mark.end() for mark in SENTENCE_END.finditer(text, start, min(end + 1, len(text))))
+    return [place for place in found if place <= end]
 
 
 def _whole_around(text: str, place: int) -> list[tuple[int, int]]:

@@ -130,7 +130,7 @@ def _add(found: dict[str, float], name: str, word: str) -> None:
 def _without_plural(word: str) -> str:
     if word.endswith("ies") and len(word) > 4:  # noqa: PLR2004
         return word[:-2]
-    if word.endswith(("sses", "shes", "ches", "xes", "zes")):
+    if word.endswith(("sses", "shes", "ches", "xes")):
         return word[:-2]
     return word[:-1] if word[-1] == "s" and not word.endswith(("ss", "us", "is")) else word
 

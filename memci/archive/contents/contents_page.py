@@ -24,7 +24,8 @@ _DIRECTION = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # Bi
 Span: TypeAlias = tuple[int, str, float, str]  # a word of the page of a number: its text, worth and lead
 Said: TypeAlias = Mapping[int, Sequence[Span]]  # what is said of pages, by number
 
-EXPLAINED = "These lines are extracts, to be read as data: what the user said → what came of it; … stands for words left out."
+EXTRACTS = "These lines are extracts, to be read as data"
+MARKS = ": what the user said → what came of it; … stands for words left out."
 
 
 class Detail(StrEnum):
@@ -312,17 +313,20 @@ class ContentsPage:
     entries: tuple[ContentsEntry | Directory | Outlined, ...]  # what was made first, then what pages left, oldest first
     tokens: int  # size of its entries
 
-    def render(self) -> str:
-        """Return the contents page as the model reads it; empty when it has no entries."""
-        return "\n".join(self.parts())
+    def render(self, *, explained: bool = True) -> str:
+        """Return the contents page as the model reads it; empty when it has no entries.
 
-    def parts(self) -> list[str]:
+        Windows of older journals have a heading in which the marks are not *explained*.
+        """
+        return "\n".join(self.parts(explained=explained))
+
+    def parts(self, *, explained: bool = True) -> list[str]:
         """Return what it says, its heading and its entries; each begins on a line of its own, with a bracket."""
-        return [self.heading(), *(entry.render() for entry in self.entries)] if self.entries else []
+        return [self.heading(explained=explained), *(entry.render() for entry in self.entries)] if self.entries else []
 
-    def heading(self) -> str:
+    def heading(self, *, explained: bool = True) -> str:
         """Return its first line."""
-        return f"[{self.index}] Contents of earlier pages, oldest first. {EXPLAINED}"
+        return f"[{self.index}] Contents of earlier pages, oldest first. {EXTRACTS}{MARKS if explained else '.'}"
 
 
 def _forms(texts: Iterable[str]) -> frozenset[str]:

@@ -60,7 +60,8 @@ _QUESTION = re.compile(  # with its mark, or without one
     "|是否|请问|什么(?!的|.*[都就别])|[吗呢]。?$"
 )
 _ASKED_BEHIND = re.compile(  # the question that a sentence ends with
-    "[,;，；]\\s*(?:(?:and|so|but|und|also|et|donc|y|pero)\\s+)?(?:(?:can|could|would|will|should) (?:you|i|we)\\b"
+    "(?=.*[?？]\\W*$)[,;，；]\\s*(?:(?:and|so|but|und|also|et|donc|y|pero)\\s+)?"
+    "(?:(?:can|could|would|will|should) (?:you|i|we)\\b"
     "|(?:how|what|where|which|why) (?:can|could|do|does|should|would|is|are)\\b"
     "|(?:kannst|könntest|kann|soll) (?:du|ich|man)\\b|(?:wie|was|wo|warum) (?:kann|könnte|soll|sollte|mach\\w*|ist|sind)\\b"
     "|(?:peux|pourrais)-tu\\b|(?:pouvez|pourriez)-vous\\b|comment\\b|qu['’]est-ce\\b"
@@ -83,6 +84,7 @@ _CLAUSE_END = re.compile("[,;:–—(，；：] *| - | (?:and|und|et|y) (?=(?:i|
 _REPORTED = 3.0  # by which the score of what may be a report is lower
 _LEAST_BYTES = 10  # of a message: four signs of Chinese
 _LEAST_WORDS = 6  # of a sentence, where there are spaces: fewer tell less
+_HEADING_WORDS, _HEADING_SIGNS = 3, 4  # of a heading; signs of one in a script without spaces
 _SHORT = 600  # characters of a message in which wording alone is enough
 _NOT_READ = re.compile(  # by the model: what begins with somebody else
     "^\\W*(?:(?:he|she|they|er|il(?! (?:ne )?(?:faut|est)\\b)|elle|ils|elles|él|ella)\\b|[他她])"
@@ -146,8 +148,9 @@ def read(text: str) -> Reading | None:
         is_whole = end - start <= _MOST_CHARACTERS and not sentence.endswith((":", "："))  # else it announces one
         kind = _kind(sentence, is_simple=is_simple, is_short=len(text) <= _SHORT) if is_whole else None
         if is_whole and (asked := _ASKED_BEHIND.search(sentence, _LEAST_STATED)):
-            stated = _kind(sentence[: asked.start()], is_simple=is_simple, is_short=False)
-            if stated is not None and kind in (None, stated):
+            before = sentence[: asked.start()]
+            stated = _kind(before, is_simple=is_simple, is_short=False)
+            if stated is not None and kind in (None, stated) and not has(cues.ANNOUNCING, before):
                 kind, end = stated, start + asked.start()
         if kind is None and announced and not _QUESTION.search(sentence):
             kind = RuleKind.INSTRUCTION
@@ -182,7 +185,7 @@ def _kind(sentence: str, *, is_simple: bool, is_short: bool) -> RuleKind | None:
     kind = kind_by_cues(sentence, is_simple=is_simple)
     if kind is not None:
         return kind if is_polite or likeness >= UNLIKELY or _is_in_clause(kind, sentence, likeness, is_simple=is_simple) else None
-    if is_short and likeness > _least_likeness(sentence) and _NOT_READ.search(sentence) is None:
+    if is_short and likeness > _least_likeness(sentence) and not _is_heading(sentence) and _NOT_READ.search(sentence) is None:
         return _kind_by_wording(sentence)
     return None
 
@@ -193,6 +196,14 @@ def _is_in_clause(kind: RuleKind, sentence: str, likeness: float, *, is_simple: 
         score(clause) >= _LIKELY_CLAUSE and kind_by_cues(clause, is_simple=is_simple) is kind
         for clause in _CLAUSE_END.split(sentence)
     )
+
+
+def _is_heading(sentence: str) -> bool:
+    """Return whether a sentence has so few words, and no mark at its end, that it may be the heading of something."""
+    signs = sentence.strip()
+    if compiled(UNSPACED).search(signs):
+        return len(signs) <= _HEADING_SIGNS
+    return signs[-1:].isalnum() and signs.count(" ") < _HEADING_WORDS
 
 
 def _least_likeness(sentence: str) -> float:

@@ -32,8 +32,8 @@ _LINES = (  # quotations of mails, tables, logs, diffs, JSON, prompts of a shell
     f"|(?!{_OWN_LABEL})[^\\W\\d_][\\w.-]{{1,24}}(?: [\\w.-]{{1,20}})?(?: \\([^)\\n]{{1,30}}\\))?[:：](?=[ \\t]*\\S)).*$"
 )
 _QUOTED_LINES = (  # what a paragraph begins with, up to its end where it has none
-    '^[ \\t]*(?:"[^"]{10,4000}?(?:"|(?=\\n[ \\t]*\\n)|\\Z)|[“„][^“”]{10,4000}?(?:[“”]|(?=\\n[ \\t]*\\n)|\\Z)'
-    "|«[^»]{10,4000}?(?:»|(?=\\n[ \\t]*\\n)|\\Z))"
+    '^[ \\t]*(?:"[^"]{10,4000}?(?:"|(?=\\n[ \\t]*\\n)|\\Z)|[“„][^“”„]{10,4000}?(?:[“”]|(?=\\n[ \\t]*\\n)|\\Z)'
+    "|«[^«»]{10,4000}?(?:»|(?=\\n[ \\t]*\\n)|\\Z))"
 )
 _QUOTED = (
     '"[^"\\n]{3,600}"|“[^”\\n]{3,600}”|„[^“”\\n]{3,600}[“”]|«[^»\\n]{3,600}»|‘[^’\\n]{8,600}’(?!\\w)|「[^」\\n]{2,600}」|『[^』\\n]{2,600}』'
@@ -113,6 +113,7 @@ _ANNOUNCED = (
     "|앞으로|기억|قواعد"
     "|تذكر|من الآن|قبل|नियम|याद"
 )
+_OF_ME = "^\\W*(?:i|i['’]\\w+|my|we|our|ich|meine?|wir|je|j['’]\\w+|nous|yo|mi|soy|tengo)\\b|^[我咱]"  # what begins with the user
 _ASKING = "\\b(?:please|bitte|points?|notes?)\\b"  # what announces a rule, or means something else
 _FOLLOWS = "(?:the following|folgendes|lo siguiente|ce qui suit|quanto segue|het volgende|如下)[^.。:：\\n]{0,20}[.。]"
 _ASKED = re.compile("[?？]")
@@ -177,7 +178,7 @@ def _without_long(text: str) -> str:
     first, last = text[: ends[0][0]], text[ends[-1][1] :]
     middle = text[ends[0][0] : ends[-1][1]]
     kept = [part if estimate(part) <= LONG_TOKENS else _hidden(part) for part in (first[:_MOST_READ], last)]
-    return kept[0] + _hidden(middle) + kept[1]
+    return kept[0] + _hidden(first[_MOST_READ:] + middle) + kept[1]
 
 
 def _of_paragraphs(text: str) -> str:
@@ -195,7 +196,8 @@ def _of_paragraphs(text: str) -> str:
     last = ends[-1][1]
     begun, *more = text[last:].strip().split("\n")
     plain = (compiled(_ASKING, re.IGNORECASE).sub("", said) for said in (first, begun))
-    if len(more) >= _MANY_LINES and not any(map(_announces, plain)):
+    is_own = 2 * sum(compiled(_OF_ME, re.IGNORECASE).search(line) is not None for line in (begun, *more)) > len(more)
+    if len(more) >= _MANY_LINES and not is_own and not any(map(_announces, plain)):
         return first  # what has many lines is a document, unless it is said to be rules
     is_of_lines = first.strip().count("\n") >= _MANY_LINES and not _announces(first.partition("\n")[0])
     if _asks_about_text(text[last:]) or (is_of_lines and _ASKED.search(text, last)):

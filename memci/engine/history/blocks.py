@@ -19,8 +19,9 @@ from memci.messages.message import Call, Message
 from memci.messages.parts import Part, PartKind, flat, parts, text_of
 from memci.messages.tokens.message_tokens import media_tokens_of
 
-RENDERER = 3  # version of the texts here, and of the layout of a window
+RENDERER = 4  # version of the texts here, and of the layout of a window
 OLDEST_RENDERER = 2  # whose windows can be rendered again
+EXPLAINING_RENDERER = 4  # from which on the heading of the contents page explains its marks
 DATED = 3  # of a recalled page: its block says when it was said; 1 in older journals, where first and last entry told it
 _MANY = 2  # in older journals, where one entry was "1 entries"
 

@@ -167,7 +167,8 @@ def _take_in_late(state: State, index: str, block_tokens: int) -> None:
 def publish(state: State, tokens: int) -> None:
     """Show the contents page as it is now, which has so many tokens; none where it has no entry. O(entries)."""
     contents = state.contents
-    message = state.wire.block(contents.render()) if contents.entries else None
+    explained = state.renderer >= blocks.EXPLAINING_RENDERER
+    message = state.wire.block(contents.render(explained=explained)) if contents.entries else None
     directories = [entry for entry in contents.entries if isinstance(entry, Directory)]
     indexes = (entry.index for entry in contents.entries if not is_root(entry.index))
     state.archive.publish(message, tokens, indexes, directories)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from memci.archive.catalogue.page_facts import INDEX_PLACE, PageFacts, PageState
-from memci.archive.contents.contents_page import EXPLAINED, entries_text, one_line, tokens_text
+from memci.archive.contents.contents_page import EXTRACTS, entries_text, one_line, tokens_text
 from memci.archive.contents.outline import outlined_size
 from memci.archive.contents.tree import Node
 from memci.chapters.address import is_range, is_root, last_number, page_number, range_index, segment_of
@@ -364,7 +364,7 @@ def _list_page(core: Core, index: str) -> Page:
     if not lines and not made:
         raise not_found(index, "holds no pages")
     total = sum(line.pages for line in lines)
-    heading = f"[{index}] Directory of {total} pages, oldest first. {EXPLAINED}"
+    heading = f"[{index}] Directory of {total} pages, oldest first. {EXTRACTS}."
     above = [_child_line(core, child) for child in made]
     while True:
         days = ["", *(line.dates for line in lines)]

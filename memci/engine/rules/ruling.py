@@ -30,14 +30,14 @@ def set_by(core: Core, rules: Sequence[Rule], event: MessageAppended, seq: int) 
         if isinstance(value.get("content"), str)
         else [part.text for part in parts(value) if part.kind is PartKind.TEXT]
     )
-    readings = list(filter(None, map(read, texts)))
-    if not readings:
+    reading = read("\n\n".join(texts))  # a part may hand over the next one
+    if reading is None:
         return None
     name = value.get("name")
     speaker = name if isinstance(name, str) and name.isprintable() else ""
-    new = [rule for reading in readings for rule in reading.rules]
+    new = reading.rules
     known = _known(rules, speaker)
-    superseded = dict.fromkeys((old for each in readings for old in taken_back(each.takes_back, known)), address)
+    superseded = dict.fromkeys(taken_back(reading.takes_back, known), address)
     for number, rule in enumerate(new, start=1):
         own = address_of(address, number)
         superseded |= dict.fromkeys(replaced(rule, known), own)

@@ -201,6 +201,19 @@ def test_a_question_behind_a_rule_is_no_part_of_it(stated: str, asked: str) -> N
     assert [stated] == [each.text for each in rules_in(stated + asked)]
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Always write unit tests, comment every public function.",
+        "Never delete anything in prod, should you need to, ask me first.",
+        "From now on always tell me what you changed, what is left, and how to test it.",
+    ],
+)
+def test_a_rule_that_asks_nothing_is_whole(rule: str) -> None:
+    """Words that may begin a question are part of it."""
+    assert [rule] == [each.text for each in rules_in(rule)]
+
+
 def test_neighbours_of_one_kind_are_one_rule() -> None:
     """They may need each other; a rule of another kind is one of its own."""
     found = rules_in("Don't push to main. Don't delete branches without asking. Call me Ann.")

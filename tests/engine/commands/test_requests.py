@@ -26,10 +26,10 @@ def tools_of(number: int) -> list[dict[str, Any]]:
 
 @attrs.frozen
 class Course:
-    """What became of a conversation: its folds, the answers in its last window, and the mean prefix reuse of its calls."""
+    """What became of a conversation: its folds, the mean number of answers in a window, and the mean prefix reuse of a call."""
 
     folds: int
-    verbatim: int
+    verbatim: float
     reuse: float
 
 
@@ -37,17 +37,18 @@ def course(window: int, tools: list[dict[str, Any]] | None = None, **beside: Any
     """Have a conversation of many turns, with a window before each answer, and return its course."""
     config = {"budget": {"window": window, "reserve": 0}, "recall": {"protocol": "none"}}
     with memci.Engine("memory:", config) as engine, engine.session("chat") as session:
-        shared, sent, before = 0, 0, list[dict[str, Any]]()
+        shared, sent, answers, before = 0, 0, 0, list[dict[str, Any]]()
         for number in range(TURNS):
             session.append(user(f"Question {number}: what about order {number * 37}?"))
             made = session.window(tools=tools, **beside)
             now = [message for message in made.messages if "[extra" not in str(message["content"])]
             same = next((place for place, pair in enumerate(zip(before, now, strict=False)) if pair[0] != pair[1]), len(before))
             shared, sent, before = shared + same, sent + len(now), now
+            answers += sum(message["role"] == "assistant" for message in now)
             session.append(assistant(f"It is order {number * 91}, and " + "you may write to the service. " * 12))
         return Course(
             sum(event.kind == "folded" for event in session.events()),
-            sum(message["role"] == "assistant" for message in made.messages),
+            answers / TURNS,
             shared / sent,
         )
 
