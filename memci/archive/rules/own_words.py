@@ -12,8 +12,11 @@ _MANY_LINES = 2  # line breaks in a paragraph that may be a page, where a questi
 
 _MASK = "\x00"  # in the place of what is not the user's own: no pattern has it
 _FREE = "(?<![^\\W\u3040-\u9fff])"  # before what no word goes on with: a script without spaces has none
-_FENCED = "```.*?(?:```|\\Z)|~~~.*?(?:~~~|\\Z)|`[^`\\n]{1,200}`"
-_TAG = "<([A-Za-z][\\w.-]{0,40})\\b[^>\\n]{0,200}>|\\[([A-Z][A-Z_ -]{2,30})\\]"
+_FENCED = (  # code, comments, chat templates
+    '```.*?(?:```|\\Z)|~~~.*?(?:~~~|\\Z)|`[^`\\n]{1,200}`|""".*?(?:"""|\\Z)|<!--.*?(?:-->|\\Z)'
+    "|<\\|\\w{1,20}\\|>.*?(?:<\\|(?:im_end|end\\w*|eot_id)\\|>|\\Z)|-----BEGIN .*?(?:-----END [^-]{1,40}-----|\\Z)"
+)
+_TAG = "<([A-Za-z][\\w.-]{0,40})(?:\\s[^<>]{0,400})?>|\\[([A-Z][A-Z_ -]{2,30})\\]"
 _OWN_LABEL = (  # what a line of the user's own may begin with, before a colon
     "(?i:note|notes|important|ps|p\\.s\\.|btw|also|reminder|rules?|style|format|language|tone|please|one (?:thing|more|rule)"
     "|going forward|from now on|remember|again|don['’]t forget|ok|for (?:this|the)|wichtig|hinweis|nochmal|noch mal"
@@ -25,7 +28,7 @@ _OWN_LABEL = (  # what a line of the user's own may begin with, before a colon
     "|注意点|なお|참고|중요|ملاحظة|مهم|हम|ध्यान|नोट)"
 )
 _LINES = (  # quotations of mails, tables, logs, diffs, JSON, prompts of a shell, headings
-    "^[ \\t]*(?:>|\\||[{}\\[\\]]|\\$ |>>>|\\+\\+\\+|---|@@|#{1,6} |[-+](?=[^\\s\\d])|(?:\\[?\\d{4}-\\d\\d-\\d\\d[T ]"
+    "^[ \\t]*(?:>|//|\\||[{}\\[\\]]|\\$ |>>>|\\+\\+\\+|---|@@|#{1,6} |[-+](?=[^\\s\\d])|(?:\\[?\\d{4}-\\d\\d-\\d\\d[T ]"
     "|\\[?\\d\\d:\\d\\d:\\d\\d|\\[?\\d{1,2}[:.]\\d\\d\\]?[ \\t](?:<|[^:：\\n]{1,40}[:：])|—(?=\\S))"
     "|(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TRACE)\\b|npm |\\w+ (?:ERR!|WARN|notice)\\b|\\d+\\.\\d+\\.?\\s|§|【"
     "|[^\\s:：]{1,20}(?: [^\\s:：]{1,20})?[ \\t]+\\d{1,2}[:：.]\\d\\d(?!\\d| (?:m|kg|meters?|metres?)\\b)"
@@ -36,7 +39,7 @@ _QUOTED_LINES = (  # what a paragraph begins with, up to its end where it has no
     "|«[^«»]{10,4000}?(?:»|(?=\\n[ \\t]*\\n)|\\Z))"
 )
 _QUOTED = (
-    '"[^"\\n]{3,600}"|“[^”\\n]{3,600}”|„[^“”\\n]{3,600}[“”]|«[^»\\n]{3,600}»|‘[^’\\n]{8,600}’(?!\\w)|「[^」\\n]{2,600}」|『[^』\\n]{2,600}』'
+    '"[^"\\n]{3,600}"|“[^”]{3,600}”|„[^“”]{3,600}[“”]|«[^»]{3,600}»|‘[^’\\n]{8,600}’(?!\\w)|「[^」\\n]{2,600}」|『[^』\\n]{2,600}』'
     "|(?<!\\w)'[^'\\n]{12,600}'(?!\\w)"
 )
 # From such a line on a message holds another one, or a letter.
@@ -45,6 +48,8 @@ _HEADER = (
     "|oggetto|van|aan"
     "|onderwerp|od|do|temat|от|кому|тема|kimden|konu|发件人|收件人|主题"
     "|寄件者|差出人|宛先|件名|보낸 사람|제목|من|إلى|الموضوع)[ \\t]?[:：][ \\t*]*\\S.*$"
+    "|^.{0,80}\\b(?:schrieb|wrote|écrit|escribió|scrisse|schreef|пишет|написала?)\\b.{0,40}[:：][ \\t]*$"
+    "|^[^\\n:]{1,40}, \\[\\d{1,4}[./-]\\d{1,2}[^\\]\\n]{0,20}\\][ \\t]*$"
     "|^.{2,40} \\| .{2,60}$|^第[一二三四五六七八九十百0-9]+条(?!规).*$"
     "|^.*(?:original message|forwarded message|weitergeleitete nachricht|ursprüngliche nachricht|message transféré"
     "|mensaje reenviado|mensaje original"
@@ -66,7 +71,8 @@ _LETTER = (
 _HANDED = (
     "summari[sz]e|sum up|translate|proofread|rewrite|rephrase|shorten|explain|review|analy[sz]e|extract|classify|check|correct"
     "|fix|read|debug|reply to"
-    "|answer|respond to|what (?:does|do|is|should)|here(?:'s| is| are)|below|following|pasted?|attached|this (?:mail|e-?mail"
+    "|answer|respond to|make (?:this|it) (?!an?\\b|sure|clear|the)|(?:good|better|right) (?:prompt|text|wording)"
+    "|what (?:does|do|is|should)|here(?:'s| is| are)|below|following|pasted?|attached|this (?:mail|e-?mail"
     "|message|text|page|article|ticket"
     "|log|file|letter|note|chat|thread|post|comment|doc|document|contract|prompt|review|request)|the (?:mail|e-?mail|message"
     "|text|page|article|ticket|log|file"
@@ -142,20 +148,37 @@ def own_words(text: str) -> str:
 
 
 def _untagged(text: str) -> str:
-    """Return a text without what stands in tags, such as those of a harness. O(its length and the kinds of tags)."""
+    """Return a text without what stands in tags, such as those of a harness. O(its length and the kinds of tags).
+
+    One that is not closed, on a line of its own, hides all that follows.
+    """
     kept, place, missing = list[str](), 0, set[str]()
     for tag in compiled(_TAG).finditer(text):
-        closing = f"</{tag[1]}" if tag[1] else f"[/{tag[2]}]"
-        if tag.start() < place or closing in missing:
+        name = (tag[1] or tag[2]).lower()
+        if tag.start() < place or name in missing:
             continue
-        end = text.find(closing, tag.end())
-        if end < 0:
-            missing.add(closing)
+        end = _tag_end(text, tag)
+        if end is None and (
+            tag[2] or text[: tag.start()].rpartition("\n")[2].strip() or text[tag.end() :].partition("\n")[0].strip()
+        ):
+            missing.add(name)
             continue
-        end += len(closing)
+        end = len(text) if end is None else end
         kept += [text[place : tag.start()], _hidden(text[tag.start() : end])]
         place = end
     return "".join([*kept, text[place:]])
+
+
+def _tag_end(text: str, tag: re.Match[str]) -> int | None:
+    """Return where a tag is closed, those of its name within it counted; ``None`` where it is not."""
+    name = re.escape(tag[1] or tag[2])
+    other = f"<(/?){name}(?:\\s[^<>]{{0,400}})?>" if tag[1] else f"\\[(/?){name}\\]"
+    depth = 1
+    for found in re.compile(other, re.IGNORECASE).finditer(text, tag.end()):
+        depth += -1 if found[1] else 1
+        if depth == 0:
+            return found.end()
+    return None
 
 
 def _masked(found: re.Match[str]) -> str:
