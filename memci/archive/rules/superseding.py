@@ -11,6 +11,7 @@ _WORD = re.compile("[^\\W_]+(?:['’][^\\W_]+)?")
 _NUMBER = re.compile("\\d[\\d.,]*")
 _MOST_DIFFERING = 2  # words by which two rules on the same thing differ, of each
 _LEAST_COMMON = 2  # words that they share
+_STEM = 5  # letters by which two words count as forms of one
 _LEAST_LETTERS = 4  # of a word by which a rule is named that is taken back; of one with other letters than Latin ones, 2
 
 
@@ -24,10 +25,8 @@ def taken_back(sentences: Iterable[str], known: Mapping[str, FoundRule]) -> list
     gone = list[str]()
     for sentence in sentences:
         names = _names(sentence)
-        shared = {address: len(names & _names(small(rule.text))) for address, rule in known.items() if address not in gone}
-        most = max(shared.values(), default=0)
-        best = [address for address, common in shared.items() if common == most]
-        gone += best if most and len(best) == 1 else []
+        meant = [address for address, rule in known.items() if address not in gone and names <= _names(small(rule.text))]
+        gone += meant if names and len(meant) == 1 else []
     return gone
 
 
@@ -39,9 +38,9 @@ def _is_other_value(old: FoundRule, new: FoundRule) -> bool:
     are_few = 0 < len(gone) <= _MOST_DIFFERING and 0 < len(added) <= _MOST_DIFFERING
     if not are_few or len(set(before) & set(after)) < _LEAST_COMMON:
         return False
-    if all(cues.MANNERS.intersection(words) for words in (gone, added)):
+    if all(cues.MANNERS.issuperset(words) for words in (gone, added)):
         return True
-    if all(any(map(_NUMBER.fullmatch, words)) for words in (gone, added)):
+    if all(all(map(_NUMBER.fullmatch, words)) for words in (gone, added)):
         return all(has(cues.LIMIT, small(rule.text)) for rule in (old, new))
     return new.kind is RuleKind.CONVENTION and len(gone) == len(added) == 1 and before[:2] == after[:2]
 
@@ -55,4 +54,4 @@ def _said(text: str) -> tuple[str, ...]:
 def _names(text: str) -> set[str]:
     """Return the words that name what a text is about."""
     words = (word for word in _WORD.findall(text) if word not in cues.COMMON)
-    return {word for word in words if len(word) >= (_LEAST_LETTERS if word.isascii() else 2)}
+    return {word[:_STEM] for word in words if len(word) >= (_LEAST_LETTERS if word.isascii() else 2)}

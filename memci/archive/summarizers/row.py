@@ -31,7 +31,7 @@ _INNER = frozenset({"", "(", "（", "·"})  # what stands within such a word
 _MOST_ATOMS = 8  # of one word
 _VALUES = frozenset({LiteralKind.MONEY, LiteralKind.NUMBER})  # of something
 _SETTING = re.compile("=(?:[0-9]+|true|false|null)$|^(?:\\w*_)?mode=")  # of a call, such as a limit
-_ASKING = ("?", "!", "？", "！")  # which a word shows that stands before it
+_ENDING = ("?", "!", "？", "！", ")", "）", "]")  # which a word shows that stands before it
 _QUESTION = re.compile("[?？]")
 _AFTER_WORD = " ,，、。"
 _FEW_WORDS = 3  # before the word of a refusal, such as "Unfortunately, I": nothing depends on them
@@ -71,7 +71,7 @@ def row_words(atoms: Atoms, passages: Sequence[Passage]) -> tuple[Word, ...]:
             lead = _lead(passages, before, number)
             text = " ".join(filter(None, (passage.tool, passage.failure and f"({passage.failure})", text)))
         elif first == end and (gap := atoms.gaps[first][0]) is not None:
-            lead = gap[1:] if gap[:1] in _ASKING and words and words[-1][0].endswith(gap[:1]) else gap
+            lead = gap[1:] if gap[:1] in _ENDING and words and words[-1][0].endswith(gap[:1]) else gap
         elif not end or any(opens or ";" in (gap or "") for gap, _, opens in atoms.gaps[end : first + 1]):
             lead, text = _after_outcome(outcomes.get(number, ""), text)
         else:

@@ -222,6 +222,12 @@ def test_what_was_said_is_shown_in_phrases() -> None:
     assert all(" " in text and (text.rstrip("?") in asked or text in told) for text, _, _ in words)
 
 
+def test_a_bracket_is_closed_once() -> None:
+    """Also where the phrase behind it follows at once."""
+    listed = "We need 2 kg flour (rye or wheat), 500 ml milk from the farm in Tuscany, cinnamon, and quinces for the marmalade."
+    assert 1 == row_of(user(listed), assistant("Noted.")).count(")")
+
+
 def test_a_label_stays_with_its_value() -> None:
     """Neither a label nor its value is shown alone, in a list or a table."""
     listed = "- **Flight Number:** HAT271\n- **Seats:** Aisle and middle\n| Fare | Price |\n|---|---|\n| Basic | 85.7% |"

@@ -196,6 +196,9 @@ def test_another_value_of_the_same_thing_replaces_a_rule(before: str, after: str
     [
         ("Never suggest hotels with pools.", "Never suggest hotels with stairs."),
         ("Never deploy on Fridays.", "Never deploy on Mondays."),
+        ("Always answer my daughter in French.", "Always answer my son in German."),
+        ("Never spend more than $500 on hotels.", "Never spend more than $200 on meals."),
+        ("Keep answers under 100 words.", "Keep emails under 300 words."),
         ("I'm allergic to peanuts.", "I'm allergic to shellfish."),
     ],
 )
@@ -213,6 +216,13 @@ def test_a_rule_that_is_taken_back_holds_no_more() -> None:
     session.append(user("You can use emojis again."))
     assert [RULE] == texts(session)
     assert "usr-3/1" == session.rules()[0].superseded_by
+
+
+def test_what_is_allowed_of_something_else_takes_no_rule_back() -> None:
+    """A word that both share is not what they are about."""
+    session = open_session()
+    session.extend([user("Never push to main."), assistant("Good."), user("You can push to staging again.")])
+    assert ["Never push to main."] == texts(session)
 
 
 def test_the_same_rule_is_listed_once() -> None:
