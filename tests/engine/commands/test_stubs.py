@@ -236,12 +236,12 @@ def test_windows_of_unknown_renderers_are_refused() -> None:
     session = open_session(format="anthropic")
     session.append(user("hello"))
     session.window()
-    for renderer in (1, 4):
+    for renderer in (1, 5):
         settled = next(record for record in session._core.store.journal.read() if record.kind == "settled")
         body = codec.encode({**codec.decode(settled.body), "renderer": renderer})
         session._core.store.journal.append(session.seq, [NewRecord(settled.kind, settled.version, body)])
         session.refresh()
-        with pytest.raises(StoreError, match=f"renderer {renderer}; this memci has 2 to 3"):
+        with pytest.raises(StoreError, match=f"renderer {renderer}; this memci has 2 to 4"):
             session.render(at=session.seq)
 
 
