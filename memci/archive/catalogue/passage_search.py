@@ -61,8 +61,8 @@ class PassageSearch(PageSearch):
 
     def _passage(self, line: int, rows: Sequence[Entry], roles: frozenset[str] | None) -> tuple[Entry, list[Piece]]:
         """Return the entry on a line of a page, and its passage, without the names that texts begin with."""
-        named = [row._replace(text=row.text.removeprefix(f"{row.name}: ")) if row.name else row for row in rows]
-        return super()._passage(line, named, roles)
+        nameless = [row._replace(text=row.text.removeprefix(f"{row.name}: ")) if row.name else row for row in rows]
+        return super()._passage(line, nameless, roles)
 
     def _entries(self, places: Sequence[int]) -> dict[int, list[Entry]]:
         """Return what is said in pages, by place, without headlines."""

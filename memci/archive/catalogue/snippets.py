@@ -143,8 +143,8 @@ def _cut_end(text: str, least: int, end: int) -> int:
 
 def _sentence_ends(text: str, start: int, end: int) -> list[int]:
     """Return where sentences end between two places."""
-    found = (mark.end() for mark in SENTENCE_END.finditer(text, start, min(end + 1, len(text))))
-    return [place for place in found if place <= end]
+    ends = (mark.end() for mark in SENTENCE_END.finditer(text, start, min(end + 1, len(text))))
+    return [place for place in ends if place <= end]
 
 
 def _whole_around(text: str, place: int) -> list[tuple[int, int]]:

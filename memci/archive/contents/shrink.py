@@ -127,7 +127,7 @@ class Shrinking:
         self._worth = worth
         self._weights = _Weights(entries, find_base(chain.from_iterable([entry.spans for entry in entries])))
         pages = sum(entry.pages for entry in entries)
-        # Rows of long pages, and of many pages, are short, so that more have one.
+        # Rows are short, and shorter still of long pages and of many pages, so that more have one.
         self._terse = TERSE + LONG_TERSE * length + max(0, pages - FEW_PAGES) / MANY_TOKENS
         self._most_rows = max(MOST_ROWS, min(round(ROWS_SHARE * pages), LARGEST))
 

@@ -147,11 +147,11 @@ def read(text: str) -> Reading | None:
             continue
         is_whole = end - start <= _MOST_CHARACTERS and not sentence.endswith((":", "："))  # else it announces one
         kind = _kind(sentence, is_simple=is_simple, is_short=len(text) <= _SHORT) if is_whole else None
-        if is_whole and (asked := _ASKED_BEHIND.search(sentence, _LEAST_STATED)):
-            before = sentence[: asked.start()]
-            stated = _kind(before, is_simple=is_simple, is_short=False)
-            if stated is not None and kind in (None, stated) and not has(cues.ANNOUNCING, before):
-                kind, end = stated, start + asked.start()
+        if is_whole and (question := _ASKED_BEHIND.search(sentence, _LEAST_STATED)):
+            before = sentence[: question.start()]
+            kind_before = _kind(before, is_simple=is_simple, is_short=False)
+            if kind_before is not None and kind in (None, kind_before) and not has(cues.ANNOUNCING, before):
+                kind, end = kind_before, start + question.start()
         if kind is None and announced and not _QUESTION.search(sentence):
             kind = RuleKind.INSTRUCTION
         announced = kind is None and _announces(sentence)

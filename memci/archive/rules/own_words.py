@@ -148,7 +148,7 @@ def own_words(text: str) -> str:
 
 
 def _untagged(text: str) -> str:
-    """Return a text without what stands in tags, such as those of a harness. O(its length and the kinds of tags).
+    """Return a text without what is in tags, such as those of a harness. O(its length and the kinds of tags).
 
     One that is not closed, on a line of its own, hides all that follows.
     """
@@ -157,28 +157,31 @@ def _untagged(text: str) -> str:
         name = (tag[1] or tag[2]).lower()
         if tag.start() < place or name in missing:
             continue
-        end = _tag_end(text, tag)
-        if end is None and (
-            tag[2] or text[: tag.start()].rpartition("\n")[2].strip() or text[tag.end() :].partition("\n")[0].strip()
-        ):
+        end = _tag_end(text, tag) or (len(text) if tag[1] and _is_alone(text, tag) else None)
+        if end is None:
             missing.add(name)
             continue
-        end = len(text) if end is None else end
         kept += [text[place : tag.start()], _hidden(text[tag.start() : end])]
         place = end
     return "".join([*kept, text[place:]])
 
 
 def _tag_end(text: str, tag: re.Match[str]) -> int | None:
-    """Return where a tag is closed, those of its name within it counted; ``None`` where it is not."""
+    """Return where a tag is closed, or the last one within it if tags of its name are left open; ``None`` if none is closed."""
     name = re.escape(tag[1] or tag[2])
-    other = f"<(/?){name}(?:\\s[^<>]{{0,400}})?>" if tag[1] else f"\\[(/?){name}\\]"
-    depth = 1
-    for found in re.compile(other, re.IGNORECASE).finditer(text, tag.end()):
-        depth += -1 if found[1] else 1
+    same_name = f"<(/?){name}(?:\\s[^<>]{{0,400}})?>" if tag[1] else f"\\[(/?){name}\\]"
+    depth, end = 1, None
+    for other in re.compile(same_name, re.IGNORECASE).finditer(text, tag.end()):
+        depth += -1 if other[1] else 1
+        end = other.end() if other[1] else end
         if depth == 0:
-            return found.end()
-    return None
+            break
+    return end
+
+
+def _is_alone(text: str, tag: re.Match[str]) -> bool:
+    """Return whether a tag is all that its line has."""
+    return not text[: tag.start()].rpartition("\n")[2].strip() and not text[tag.end() :].partition("\n")[0].strip()
 
 
 def _masked(found: re.Match[str]) -> str:
@@ -217,10 +220,10 @@ def _of_paragraphs(text: str) -> str:
     if asks or _hands_over(first) or _asks_about_text(first):
         return first
     last = ends[-1][1]
-    begun, *more = text[last:].strip().split("\n")
-    plain = (compiled(_ASKING, re.IGNORECASE).sub("", said) for said in (first, begun))
-    is_own = 2 * sum(compiled(_OF_ME, re.IGNORECASE).search(line) is not None for line in (begun, *more)) > len(more)
-    if len(more) >= _MANY_LINES and not is_own and not any(map(_announces, plain)):
+    lines = text[last:].strip().split("\n")
+    plain = (compiled(_ASKING, re.IGNORECASE).sub("", part) for part in (first, lines[0]))
+    is_own = 2 * sum(compiled(_OF_ME, re.IGNORECASE).search(line) is not None for line in lines) >= len(lines)
+    if len(lines) > _MANY_LINES and not is_own and not any(map(_announces, plain)):
         return first  # what has many lines is a document, unless it is said to be rules
     is_of_lines = first.strip().count("\n") >= _MANY_LINES and not _announces(first.partition("\n")[0])
     if _asks_about_text(text[last:]) or (is_of_lines and _ASKED.search(text, last)):

@@ -25,8 +25,8 @@ def taken_back(sentences: Iterable[str], known: Mapping[str, FoundRule]) -> list
     gone = list[str]()
     for sentence in sentences:
         names = _names(sentence)
-        meant = [address for address, rule in known.items() if address not in gone and names <= _names(small(rule.text))]
-        gone += meant if names and len(meant) == 1 else []
+        matches = [address for address, rule in known.items() if address not in gone and names <= _names(small(rule.text))]
+        gone += matches if names and len(matches) == 1 else []
     return gone
 
 

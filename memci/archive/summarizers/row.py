@@ -192,7 +192,7 @@ def _phrases(atoms: Atoms, passages: Sequence[Passage], runs: Iterable[_Run]) ->
         if not passage.tool and passage.speaker != "tool":
             first, last = parts.phrase(passage.places, first, last)
             if phrase is not None and phrase[0] >= passage.places.start and parts.are_near(phrase, first):
-                if last <= phrase[1] or parts.is_short(phrase[0], last):
+                if last <= phrase[1] or parts.sizes[last] - parts.sizes[phrase[0]] <= _MOST_OF_PHRASE:
                     phrase = phrase[0], max(last, phrase[1]), phrase[2] + worth
                     continue
                 first = phrase[1]  # what stands between both says no more than a mark for it
@@ -205,29 +205,29 @@ def _phrases(atoms: Atoms, passages: Sequence[Passage], runs: Iterable[_Run]) ->
 
 
 class _Parts:
-    """The parts of sentences that can be shown as they stand: between their ends, and what is too much to show."""
+    """The parts of sentences that can be shown as they stand: between their ends, and what is too much to show.
+
+    Attributes:
+        sizes: Estimated tokens of all atoms before each place, and at last of all.
+    """
 
     def __init__(self, atoms: Atoms) -> None:
         self._atoms = atoms
         self._numbers = list(accumulate([gap is None or opens or ";" in gap for gap, _, opens in atoms.gaps]))
-        self._sizes = list(accumulate(atoms.costs, initial=0.0))
+        self.sizes = list(accumulate(atoms.costs, initial=0.0))
 
     def are_near(self, phrase: _Run, first: int) -> bool:
         """Return whether few words stand between a phrase and an atom of the same part."""
-        left_out = self._sizes[first] - self._sizes[min(phrase[1], first)]
+        left_out = self.sizes[first] - self.sizes[min(phrase[1], first)]
         return left_out <= _BRIDGED_TOKENS and self._numbers[phrase[1] - 1] == self._numbers[first]
 
     def closed(self, phrase: _Run) -> _Run:
-        """Return a phrase without the word after its last comma, where its part goes on: it may be half of what is meant."""
+        """Return a phrase without the word after its last comma, where its part continues: it may be half of what is meant."""
         first, last, worth = phrase
         is_open = last < len(self._numbers) and self._numbers[last] == self._numbers[last - 1]
         if is_open and last - first > 1 and self._atoms.kinds[last - 1] is None and "," in (self._atoms.gaps[last - 1][0] or ""):
             last -= 1
         return first, last, worth
-
-    def is_short(self, first: int, last: int) -> bool:
-        """Return whether atoms are few enough for a phrase."""
-        return self._sizes[last] - self._sizes[first] <= _MOST_OF_PHRASE
 
     def phrase(self, places: range, first: int, last: int) -> tuple[int, int]:
         """Return a run with what its part begins or ends with, if that is hardly more; a lone word with a neighbour.
@@ -237,20 +237,21 @@ class _Parts:
         part = self._numbers[first]
         if last - first == 1 and self._atoms.kinds[first] is None and self._atoms.words[first] < _LEAST_WORDS:
             near = range(max(places.start, first - _NEIGHBOURS), min(places.stop, last + _NEIGHBOURS))
-            worths = self._atoms.worths[near.start : near.stop]
-            told = [worth - _FAR_WORTH * abs(place - first) for place, worth in zip(near, worths, strict=True)]
+            numbers, worths = self._numbers, self._atoms.worths
             others = [
-                (worth, place) for place, worth in zip(near, told, strict=True) if place != first and self._numbers[place] == part
+                (worths[place] - _FAR_WORTH * abs(place - first), place)
+                for place in near
+                if place != first and numbers[place] == part
             ]
             other = max(others, default=(0.0, first))[1]
             first, last = min(first, other), max(first, other) + 1
         before, after = max(places.start, first - _LITTLE_BEFORE - 1), min(places.stop, last + _LITTLE_BEHIND + 1)
         if self._numbers[before] != part or before == places.start:
             before = bisect_left(self._numbers, part, before, first)
-            first = before if self._sizes[first] - self._sizes[before] <= _BRIDGED_TOKENS else first
+            first = before if self.sizes[first] - self.sizes[before] <= _BRIDGED_TOKENS else first
         if self._numbers[after - 1] != part or after == places.stop:
             after = bisect_right(self._numbers, part, last, after)
-            last = after if self._sizes[after] - self._sizes[last] <= _BRIDGED_TOKENS else last
+            last = after if self.sizes[after] - self.sizes[last] <= _BRIDGED_TOKENS else last
         return first, last
 
 

@@ -16,7 +16,7 @@ what leads to it from the word before, as in the source where both are neighbour
 # Leads of words that begin another sentence, another message, what others than the user say, what the user says after that, and
 # the result of the call before, and an answer to something else that the user said.
 SENTENCE, PASSAGE, OTHERS, USER, RESULT, EXCHANGE = "; ", ", ", " → ", " | user: ", ":  ", " | "  # two spaces: a source has one
-LEFT_OUT = " … "  # of what a sentence goes on with, after words that are left out
+LEFT_OUT = " … "  # of more of the same sentence, after words that are left out
 GIVEN = ",  "  # of what else a call was given: it is shown only after what the call is about
 ALWAYS = 0.0  # worth of a word that a row has as long as it has any other, such as that of a refusal
 NAME_WORTH = 20.0  # of a name that somebody gave the page, in a row: more than all other words there

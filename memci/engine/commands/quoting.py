@@ -209,7 +209,7 @@ def _messages(core: Core) -> list[Message]:
     return core.lay_out(core.state, core.state.settled).view.messages
 
 
-def _said(core: Core) -> list[Message]:
+def _messages_but_contents(core: Core) -> list[Message]:
     """Return the messages in view but the contents page, which tells neither who said a phrase nor when."""
     view = core.lay_out(core.state, core.state.settled).view
     first, last = view.ends.get("system", 0), view.ends.get("contents", 0)
@@ -240,7 +240,7 @@ def _quoted(core: Core, budget: int, most: float, beside: MessageNode, hits: "li
     if hits:
         own = _words(entry_text(beside.message))
         passing = {quotes.block.raw for seq, quotes in state.recalled.quotes.items() if seq in left}
-        shown = [message.raw for message in _said(core) if message.raw not in passing]
+        shown = [message.raw for message in _messages_but_contents(core) if message.raw not in passing]
         for hit in hits:
             if most - event.tokens < _LEAST_LEFT:
                 break
